@@ -1,0 +1,200 @@
+"""`tacit budget`: what a holder allows, what was spent, and what was interrupted."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacit.cli.budget_view import RECENT, print_budgets
+from tacit.cli.output import json_option, people, print_document
+from tacit.errors import InputError
+from tacit.home import ledger_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tacit.privacy.ledger import Amount, Balance, Entry, Ledger, Spend
+
+__all__ = ["budget"]
+
+
+@click.group()
+def budget() -> None:
+    """Show or set what a holder's ledger allows.
+
+    The ledger is one file: --ledger, else $TACIT_LEDGER, else ledger.db in $TACIT_HOME.
+    """
+
+
+def ledger_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--ledger",
+        "path",
+        type=click.Path(path_type=Path),
+        help="The ledger's file [default: $TACIT_LEDGER, or ledger.db in $TACIT_HOME].",
+    )(command)
+
+
+@budget.command()
+@click.option("--dataset", help="Only the budgets of this data set.")
+@click.option("--head", help="A head noted earlier: check that it is still part of the history.")
+@ledger_option
+@json_option
+def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool) -> None:
+    """Check the ledger and show its budgets, interrupted reservations and newest entries."""
+    if path is None and not ledger_path().exists():
+        return _show_nothing_yet(ledger_path(), as_json)
+    ledger = _existing(path)
+    if head:
+        ledger.verify(head)
+    balances = _chosen(ledger, dataset)
+    entries = ledger.entries()
+    interrupted = [s for s in ledger.interrupted() if dataset in (None, s.dataset)]
+    if as_json:
+        return print_document(_document(ledger, balances, interrupted, entries))
+    return print_budgets(people(), ledger, balances, interrupted, entries)
+
+
+@budget.command()
+@click.argument("dataset")
+@click.option("--epsilon", type=float, required=True, help="The most that may be spent in all.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="The same for delta.")
+@click.option(
+    "--unit",
+    type=click.Choice(["record", "person", "holder"]),
+    default="record",
+    show_default=True,
+    help="What is protected.",
+)
+@ledger_option
+@json_option
+def allow(
+    dataset: str, epsilon: float, delta: float, unit: str, path: Path | None, as_json: bool
+) -> None:
+    """Set the ceiling of DATASET: epsilon and delta together replace what was set before.
+
+    A ceiling below what is already spent leaves nothing; 0 closes the budget.
+    """
+    from tacit.privacy.ledger import Ledger
+
+    ledger = Ledger(path or ledger_path())
+    balance = ledger.allow(dataset, unit, epsilon, delta)
+    if as_json:
+        return print_document(
+            {"ledger": str(ledger.path), "head": ledger.head, "budget": _budget(balance)}
+        )
+    return people().print(
+        f"{dataset} per {unit}: {balance.allowed} allowed, {balance.left} left.", markup=False
+    )
+
+
+@budget.command()
+@click.argument("reservation", type=int)
+@click.option("--spent/--unspent", default=None, help="Charge it, or give it back.")
+@ledger_option
+@json_option
+def settle(reservation: int, spent: bool | None, path: Path | None, as_json: bool) -> None:
+    """Say what became of an interrupted RESERVATION (its number in `tacit budget show`).
+
+    If in doubt, it was spent. One under which noise was drawn cannot be given back.
+    """
+    if spent is None:
+        raise click.UsageError("say --spent to charge it, or --unspent to give it back.")
+    ledger = _existing(path)
+    ledger.settle(reservation, spent)
+    if as_json:
+        return print_document({"reservation": reservation, "spent": spent, "head": ledger.head})
+    return people().print(
+        f"Reservation {reservation} is {'charged' if spent else 'given back'}; the ledger says "
+        "that this was its holder's word."
+    )
+
+
+def _existing(path: Path | None) -> Ledger:
+    from tacit.privacy.ledger import Ledger
+
+    # `show` has a section for interrupted reservations; the log would say the same twice.
+    logging.getLogger("tacit.ledger").addHandler(logging.NullHandler())
+    chosen = path or ledger_path()
+    if not chosen.exists():
+        raise InputError(
+            f"there is no ledger at {chosen}: check --ledger, or make one by setting a first "
+            "budget with `tacit budget allow`."
+        )
+    return Ledger(chosen)
+
+
+def _chosen(ledger: Ledger, dataset: str | None) -> list[Balance]:
+    balances = ledger.balances()
+    if dataset is None:
+        return balances
+    chosen = [b for b in balances if b.dataset == dataset]
+    if not chosen:
+        known = ", ".join(sorted({b.dataset for b in balances})) or "none yet"
+        raise InputError(f"the ledger has no budget for data set {dataset!r}; it has: {known}.")
+    return chosen
+
+
+def _show_nothing_yet(path: Path, as_json: bool) -> None:
+    if as_json:
+        return print_document(
+            {"ledger": str(path), "entries": 0, "budgets": [], "interrupted": [], "recent": []}
+        )
+    return people().print(
+        f"No ledger yet at {path}.\nSet a first budget, for instance: "
+        "tacit budget allow DATASET --unit record --epsilon 1",
+        markup=False,
+    )
+
+
+def _document(
+    ledger: Ledger, balances: Sequence[Balance], interrupted: Sequence[Spend], entries: list[Entry]
+) -> dict[str, Any]:
+    return {
+        "ledger": str(ledger.path),
+        "id": ledger.id,
+        "entries": len(entries),
+        "head": entries[-1].hash,
+        "budgets": [_budget(b) for b in balances],
+        "interrupted": [_interrupted(s) for s in interrupted],
+        "recent": [
+            {"seq": e.seq, "at": e.at, "kind": e.kind, "hash": e.hash, **e.body}
+            for e in entries[-RECENT:]
+        ],
+    }
+
+
+def _budget(balance: Balance) -> dict[str, Any]:
+    return {
+        "dataset": balance.dataset,
+        "unit": str(balance.unit),
+        "allowed": _numbers(balance.allowed),
+        "spent": _numbers(balance.spent),
+        "reserved": _numbers(balance.reserved),
+        "left": _numbers(balance.left),
+        "adjacencies": [str(a) for a in balance.adjacencies],
+    }
+
+
+def _numbers(amount: Amount) -> dict[str, float | str]:
+    def number(value: Any) -> float | str:
+        return "inf" if value == math.inf else float(value)  # JSON has no infinity
+
+    return {"epsilon": number(amount.epsilon), "delta": number(amount.delta)}
+
+
+def _interrupted(spend: Spend) -> dict[str, Any]:
+    return {
+        "reservation": spend.id,
+        "at": spend.at,
+        "dataset": spend.dataset,
+        "unit": str(spend.promise.unit),
+        "amount": _numbers(spend.amount),
+        "purpose": spend.purpose,
+        "noise_drawn": spend.drawn,
+        "pid": spend.owner.pid,
+    }

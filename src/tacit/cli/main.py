@@ -1,0 +1,81 @@
+"""`tacit`: a thin group whose commands are imported only when they are called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from tacit import __version__
+from tacit.cli.output import print_error
+from tacit.errors import TacitError
+
+__all__ = ["cli", "main"]
+
+# name → (module:attribute, one line of help); the help stands here so that `tacit --help` need not
+# import numpy and friends.
+COMMANDS = {
+    "demo": ("tacit.cli.demo:demo", "The main job on one machine, without configuration."),
+    "budget": ("tacit.cli.budget:budget", "Show or set what a holder's ledger allows."),
+    "verify": ("tacit.cli.verify:verify", "Recompute a certificate and check its signature."),
+    "audit": ("tacit.cli.audit:audit", "Play the distinguishing game against a mechanism."),
+    "bench": ("tacit.cli.bench:bench", "Side-by-side measurements, printed as ratios."),
+    "data": ("tacit.cli.data:data", "Data sets and schemas: list, fetch, describe."),
+}
+
+
+class LateGroup(click.Group):
+    """A group that knows its commands by name and imports one when it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tacit")
+def cli() -> None:
+    """Learn together from data that may not be pooled, and prove how little was given away.
+
+    Every command takes --json: one JSON document on standard output, nothing else there.
+    Exit codes: 0 done, 1 internal fault, 2 wrong usage, 3 bad input, 4 refused by a budget or
+    policy, 5 others not reached in time, 6 a check failed.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with the exit code of the error tree."""
+    words = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in words
+    try:
+        code = cli.main(args=words, prog_name="tacit", standalone_mode=False)
+    except click.exceptions.Abort:
+        print_error("Stopped", "stopped by the user.", as_json)
+        code = 130
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f" Try: {context.command_path} --help" if context else ""
+        print_error("UsageError", error.format_message() + hint, as_json)
+        code = 2
+    except TacitError as error:
+        print_error(type(error).__name__, str(error), as_json)
+        code = error.exit_code
+    except Exception as error:  # the last line of defence: no traceback for people
+        if os.environ.get("TACIT_DEBUG"):
+            raise
+        text = f"internal fault ({type(error).__name__}). Set TACIT_DEBUG=1 to see where."
+        print_error("InternalFault", text, as_json)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,96 @@
+"""`tacit verify MODEL`: recompute a certificate, check its signature and its model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacit.cli.output import json_option, people, print_document
+from tacit.errors import CertificateInvalid, InputError
+
+if TYPE_CHECKING:
+    from tacit.privacy.certificate import Certificate, Verdict
+
+__all__ = ["verify"]
+
+SUFFIX = ".certificate.json"
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--signer", help="Public key (hex) that must have signed.")
+@json_option
+def verify(model: Path, signer: str | None, as_json: bool) -> None:
+    """Verify MODEL: a released file with its certificate beside it, or a certificate.
+
+    The certificate of `model.json` is `model.json.certificate.json`. Its epsilon is recomputed
+    from the releases by other code than made it. Exit code 6, with the reason, if anything does
+    not hold.
+    """
+    from tacit.crypto.signing import digest
+    from tacit.privacy.certificate import Certificate
+
+    subject, path = _pair(model)
+    certificate = Certificate.from_json(_read(path))
+    verdict = certificate.verify(signer, None if subject is None else digest(_read(subject)))
+    document = _document(certificate, verdict, subject)
+    if as_json:
+        print_document(document)
+    else:
+        _explain(certificate, verdict, subject)
+
+
+def _pair(model: Path) -> tuple[Path | None, Path]:
+    """The released file and its certificate, from the name of either."""
+    if model.name.endswith(SUFFIX):
+        subject = model.with_name(model.name.removesuffix(SUFFIX))
+        return (subject if subject.exists() else None), model
+    beside = model.with_name(model.name + SUFFIX)
+    if model.exists() and not beside.exists():
+        raise CertificateInvalid(f"{model} has no certificate: {beside.name} is not beside it.")
+    return model, beside
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) -> dict[str, Any]:
+    promise = certificate.promise
+    return {
+        "valid": True,
+        "promise": {
+            "epsilon": promise.epsilon if promise.is_private else None,
+            "delta": promise.delta,
+            "unit": promise.unit.value,
+            "adjacency": promise.adjacency.value,
+        },
+        "recomputed_epsilon": None if math.isinf(verdict.epsilon) else verdict.epsilon,
+        "signer": verdict.signer,
+        "public_key": certificate.public_key,
+        "model_checked": subject is not None,
+        "warnings": list(verdict.warnings),
+    }
+
+
+def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -> None:
+    from rich.table import Table
+
+    table = Table(title="certificate holds", show_header=False)
+    table.add_row("promise", str(certificate.promise))
+    table.add_row(
+        "recomputed", f"ε = {verdict.epsilon:.6g} from {len(certificate.releases)} kinds of release"
+    )
+    table.add_row("trust", certificate.trust)
+    table.add_row("program", certificate.program)
+    table.add_row("signed by", f"{verdict.signer} on {certificate.issued}")
+    table.add_row("model", "the one it was issued for" if subject else "not here, so not checked")
+    for warning in verdict.warnings:
+        table.add_row("[yellow]note[/]", warning)
+    people().print(table)

@@ -1,0 +1,109 @@
+"""Ed25519 signatures, and the canonical bytes that are signed or hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from tacit.errors import InputError
+
+__all__ = ["SigningKey", "canonical", "digest", "fingerprint", "signed_by"]
+
+
+def canonical(document: Any) -> bytes:
+    """One JSON text per document: sorted keys, no blanks, UTF-8, no NaN.
+
+    Numbers that must survive exactly (bounds, scales) are written as text by the caller, so that no
+    reader's floating point can change a signed value.
+    """
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def digest(document: Any) -> str:
+    """SHA-256 of the canonical bytes, or of bytes as they are."""
+    data = document if isinstance(document, bytes) else canonical(document)
+    return hashlib.sha256(data).hexdigest()
+
+
+def fingerprint(public_key: str) -> str:
+    """A short name for a public key, for people to compare by eye."""
+    raw = hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:16]
+    return ":".join(raw[i : i + 4] for i in range(0, 16, 4))
+
+
+def signed_by(public_key: str, signature: str, message: bytes) -> bool:
+    """Whether `signature` is that key's signature of `message`; False for anything malformed."""
+    if signature != signature.lower():  # one spelling only, so that every byte of a file counts
+        return False
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        key.verify(bytes.fromhex(signature), message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+class SigningKey:
+    """A holder's Ed25519 identity. Its secret half is never printed and never leaves its file."""
+
+    def __init__(self, secret: Ed25519PrivateKey) -> None:
+        self._secret = secret
+
+    @classmethod
+    def generate(cls) -> SigningKey:
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load_or_create(cls, path: Path) -> SigningKey:
+        """The key in `path`, made there (readable by its owner only) if there is none.
+
+        Safe when several processes come at once: each writes a file of its own, and the first to
+        link it under the final name wins.
+        """
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+            pem = Ed25519PrivateKey.generate().private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(pem)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        try:
+            key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        except ValueError:
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise InputError(
+                f"{path} is not an Ed25519 key in PEM form: move it away and tacit makes a new one."
+            )
+        return cls(key)
+
+    @property
+    def public_key(self) -> str:
+        raw = self._secret.public_key().public_bytes(
+            serialization.Encoding.Raw, serialization.PublicFormat.Raw
+        )
+        return raw.hex()
+
+    def sign(self, message: bytes) -> str:
+        return self._secret.sign(message).hex()

@@ -1,0 +1,131 @@
+"""Everything that tacit raises on purpose.
+
+    TacitError                      exit code
+    ├── InternalFault               1   a defect of tacit: please report it
+    ├── UsageError                  2   the call itself is wrong
+    │   └── PromiseError            2   … an impossible epsilon, delta, unit, adjacency or bound
+    ├── InputError                  3   a file or table is not what it should be
+    │   ├── SchemaError             3   … the schema
+    │   ├── TableError              3   … the data: carries file, row and column
+    │   └── DatasetError            3   … a public data set cannot be had, or is not the pinned one
+    ├── Refused                     4   a budget or policy says no
+    │   └── BudgetExceeded          4   … carries asked, left and shortfall
+    ├── Unreachable                 5   others could not be reached in time
+    └── CheckFailed                 6   something was verified and is not true
+        ├── CertificateInvalid      6   … a certificate
+        ├── LedgerTampered          6   … a ledger
+        └── AuditFailed             6   … a mechanism leaks more than it claims
+
+    PromiseWarning (UserWarning)        a promise that is legal but unwise
+
+A message says what was asked, what is allowed, and what to do next. It never holds a private value,
+a share, a key or noise. Exceptions also derive from the built-in that Python users expect.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AuditFailed",
+    "BudgetExceeded",
+    "CertificateInvalid",
+    "CheckFailed",
+    "DatasetError",
+    "InputError",
+    "InternalFault",
+    "LedgerTampered",
+    "PromiseError",
+    "PromiseWarning",
+    "Refused",
+    "SchemaError",
+    "TableError",
+    "TacitError",
+    "Unreachable",
+    "UsageError",
+]
+
+
+class TacitError(Exception):
+    """The root: catch this to catch everything tacit raises on purpose."""
+
+    exit_code = 1
+
+
+class InternalFault(TacitError, RuntimeError):
+    """A defect of tacit, not of its user."""
+
+
+class UsageError(TacitError, ValueError):
+    exit_code = 2
+
+
+class PromiseError(UsageError):
+    pass
+
+
+class PromiseWarning(UserWarning):
+    pass
+
+
+class InputError(TacitError, ValueError):
+    exit_code = 3
+
+
+class SchemaError(InputError):
+    pass
+
+
+class TableError(InputError):
+    """Bad data, with its place. `row` counts data rows from 1."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.file, self.row, self.column, self.remedy = file, row, column, remedy
+        place = [file or "table"]
+        if row is not None:
+            place.append(f"row {row}")
+        if column is not None:
+            place.append(f"column {column!r}")
+        super().__init__(f"{', '.join(place)}: {problem}" + (f" {remedy}" if remedy else ""))
+
+
+class DatasetError(InputError):
+    pass
+
+
+class Refused(TacitError):
+    exit_code = 4
+
+
+class BudgetExceeded(Refused):
+    """A spend that the holder's budget does not cover."""
+
+    def __init__(self, message: str, *, asked: float, left: float, shortfall: float) -> None:
+        self.asked, self.left, self.shortfall = asked, left, shortfall
+        super().__init__(message)
+
+
+class Unreachable(TacitError, ConnectionError):
+    exit_code = 5
+
+
+class CheckFailed(TacitError):
+    exit_code = 6
+
+
+class CertificateInvalid(CheckFailed):
+    pass
+
+
+class LedgerTampered(CheckFailed):
+    pass
+
+
+class AuditFailed(CheckFailed):
+    pass

@@ -1,0 +1,30 @@
+"""Accounting: what releases cost together, and the least noise that keeps a promise.
+
+losses      a release → a pair of laws that dominates it; the registry of mechanisms
+pure        epsilons add up                     ┐
+gaussian    any number of Gaussians, exactly    │ the accountants: each has
+zcdp        one number ρ                        │ epsilon(losses, delta) and
+renyi       curves over orders                  │ delta(losses, epsilon)
+pld         privacy-loss distributions          ┘
+compose     the least sound cost over all of them; parallel composition
+calibrate   the inverse: promise → scales
+"""
+
+from __future__ import annotations
+
+from tacit.privacy.accounting.calibrate import calibrate, gaussian_scale
+from tacit.privacy.accounting.compose import Cost, cost, delta_of, epsilon_of
+from tacit.privacy.accounting.losses import LOSSES, GaussianLoss, Loss, PureLoss
+
+__all__ = [
+    "LOSSES",
+    "Cost",
+    "GaussianLoss",
+    "Loss",
+    "PureLoss",
+    "calibrate",
+    "cost",
+    "delta_of",
+    "epsilon_of",
+    "gaussian_scale",
+]

@@ -1,0 +1,172 @@
+"""Games against every mechanism: neighbouring inputs on which it gives away as much as it may.
+
+`noise` is the share of the calibrated noise that is used: 1 must pass, 1/2 must be caught.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.privacy.audit import Play
+from tacit.privacy.bound import Bound, Norm
+from tacit.privacy.mechanisms import (
+    Exponential,
+    Gaussian,
+    L2Laplace,
+    Laplace,
+    PermuteAndFlip,
+    PQPerturbation,
+    Quantile,
+    RandomisedResponse,
+    SparseVector,
+)
+from tacit.privacy.promise import Adjacency, Promise
+
+__all__ = ["TARGETS", "Game"]
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """What `audit` needs: a black box, two neighbouring inputs, the claim, and enough runs."""
+
+    play: Play
+    neighbours: tuple[Any, Any]
+    claim: Promise
+    trials: int
+
+
+PURE = Promise(1.0)
+LOCAL = Promise(1.0, unit="person", adjacency=Adjacency.REPLACE)  # type: ignore[arg-type]
+APPROXIMATE = Promise(1.0, 1e-5)
+
+
+def laplace(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = Laplace.calibrated(Bound(Norm.L1, Fraction(1)), PURE)
+    return _additive(replace(mechanism, scale=mechanism.scale * noise), PURE, 100_000, randomness)
+
+
+def gaussian(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = Gaussian.calibrated(Bound(Norm.L2, Fraction(1)), APPROXIMATE)
+    halved = replace(mechanism, scale=mechanism.scale * noise)
+    return _additive(halved, APPROXIMATE, 1_000_000, randomness)
+
+
+def _additive(
+    mechanism: Laplace | Gaussian, claim: Promise, trials: int, randomness: Randomness
+) -> Game:
+    def play(value: float, runs: int) -> Any:
+        return mechanism.perturb(mechanism.grid.encode(np.full(runs, value)), randomness)
+
+    return Game(play, (0.0, 1.0), claim, trials)
+
+
+def l2_laplace(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = L2Laplace.calibrated(Bound(Norm.L2, Fraction(1)), PURE, length=2)
+    mechanism = replace(mechanism, scale=mechanism.scale * noise)
+
+    def play(value: Any, runs: int) -> Any:
+        return np.array([mechanism.release(value, randomness) for _ in range(runs)])
+
+    return Game(play, ([0.0, 0.0], [1.0, 0.0]), PURE, 60_000)
+
+
+# One good score among many bad ones, against the reverse: the ratio tends to e^ε with their number.
+SCORES = ([1] + [0] * 12, [0] + [1] * 12)
+
+
+def exponential(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    return _selection(Exponential.calibrated(UNIT_SCORES, PURE, integral=True), noise, randomness)
+
+
+def permute_and_flip(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    return _selection(
+        PermuteAndFlip.calibrated(UNIT_SCORES, PURE, integral=True), noise, randomness
+    )
+
+
+UNIT_SCORES = Bound(Norm.LINF, Fraction(1))
+
+
+def _selection(
+    mechanism: Exponential | PermuteAndFlip, noise: Fraction, randomness: Randomness
+) -> Game:
+    mechanism = replace(mechanism, scale=mechanism.scale * noise)
+
+    def play(scores: list[int], runs: int) -> Any:
+        return [mechanism.release(scores, randomness) == 0 for _ in range(runs)]
+
+    return Game(play, SCORES, PURE, 20_000)
+
+
+def sparse_vector(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    """Some queries below, then one above, against the reverse; the adversary sees which was first.
+
+    All runs are one stream: after each positive answer the mechanism starts afresh.
+    """
+    claim = Promise(2.0)
+    below, above = [0.0] * 4 + [1.0], [1.0] * 4 + [0.0]
+
+    def play(values: list[float], runs: int) -> Any:
+        whole = Promise(claim.epsilon * runs / float(noise))
+        stream = SparseVector(UNIT_SCORES, whole, 0.5, positives=runs, randomness=randomness)
+        return [_first_positive(stream, values) for _ in range(runs)]
+
+    return Game(play, (below, above), claim, 20_000)
+
+
+def _first_positive(stream: SparseVector, values: list[float]) -> int:
+    for index, value in enumerate(values):
+        if stream.ask(value).above:
+            return index
+    while not stream.ask(2.0**30).above:  # ends this run, whatever its threshold
+        pass
+    return len(values)
+
+
+def quantile(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    """A value that makes the points below it better and those above it worse, by as much each."""
+    mechanism = Quantile.calibrated(0.5, 0.0, 1.0, PURE)
+    mechanism = replace(mechanism, scale=mechanism.scale * noise)
+
+    def play(values: list[float], runs: int) -> Any:
+        return [mechanism.release(values, randomness) for _ in range(runs)]
+
+    return Game(play, ([0.0] * 4, [0.0] * 4 + [0.9]), PURE, 20_000)
+
+
+def randomised_response(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = RandomisedResponse.calibrated(4, Promise(1.0 / float(noise)))
+
+    def play(value: int, runs: int) -> Any:
+        return mechanism.release(np.full(runs, value), randomness)
+
+    return Game(play, (0, 1), LOCAL, 50_000)
+
+
+def pq_perturbation(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = PQPerturbation.calibrated(3, Promise(1.0 / float(noise)))
+
+    def play(value: int, runs: int) -> Any:
+        bits = mechanism.release(np.full(runs, value), randomness)
+        return bits @ np.array([1, 2, 4])  # the whole report, as one of eight symbols
+
+    return Game(play, (0, 1), LOCAL, 50_000)
+
+
+TARGETS: dict[str, Callable[[Fraction, Randomness], Game]] = {
+    "laplace": laplace,
+    "gaussian": gaussian,
+    "l2-laplace": l2_laplace,
+    "exponential": exponential,
+    "permute-and-flip": permute_and_flip,
+    "sparse-vector": sparse_vector,
+    "quantile": quantile,
+    "randomised-response": randomised_response,
+    "pq-perturbation": pq_perturbation,
+}

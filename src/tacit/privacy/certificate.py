@@ -1,0 +1,228 @@
+"""The certificate: leaves with every model, and anyone can recompute what it says.
+
+It is a signed JSON document in canonical form (sorted keys, no blanks). Numbers that carry the
+proof (bounds, scales, probabilities) are exact fractions written as text. `verify` accepts one byte
+string only: any change of any byte is an error that says what no longer holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from tacit import __version__
+from tacit.crypto.signing import SigningKey, canonical, fingerprint, signed_by
+from tacit.errors import CertificateInvalid, TacitError
+from tacit.privacy.bound import Bound
+from tacit.privacy.promise import Promise
+from tacit.privacy.recompute import recomputed_epsilon
+from tacit.privacy.release import Release
+
+__all__ = ["Certificate", "Verdict"]
+
+FORMAT = "tacit certificate 1"
+# How far the verifier's own numerical integration may exceed the accountant's.
+TOLERANCE = 1e-3
+
+IDEALISED = "The noise of 'l2-laplace' is drawn in double precision: its numerics are idealised."
+INSECURE = "The randomness came from a seed: whoever knows the seed can remove the noise."
+NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verification found: the recomputed cost, who signed, and what to keep in mind."""
+
+    epsilon: float
+    delta: float
+    signer: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was promised, to whom, under which trust, by which releases.
+
+    trust        who must be trusted for the promise to hold, in words
+    accountant   that found the promise kept
+    program      what was computed, with its version; `program_digest` hashes its definition
+    subject      SHA-256 of the released model or result
+    ledger       head of the holder's ledger after the spend, if there was one
+    remarks      what else a reader must know, e.g. that a published method breaks its promise
+    """
+
+    promise: Promise
+    releases: tuple[Release, ...]
+    trust: str
+    accountant: str
+    program: str
+    program_digest: str
+    schema_digest: str
+    subject: str
+    secure_randomness: bool
+    promise_holds: bool = True
+    remarks: tuple[str, ...] = ()
+    ledger: str | None = None
+    issued: str = ""
+    library: str = f"tacit {__version__}"
+    public_key: str = ""
+    signature: str = ""
+
+    def signed(self, key: SigningKey, now: datetime | None = None) -> Certificate:
+        """The same certificate, dated and signed."""
+        moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
+        dated = replace(self, issued=moment, public_key=key.public_key, signature="")
+        return replace(dated, signature=key.sign(canonical(dated._document())))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the promise does not cover, derived from the certificate itself."""
+        found = list(self.remarks)
+        if not self.promise.is_private:
+            found.append(NO_PRIVACY)
+        if not self.secure_randomness:
+            found.append(INSECURE)
+        if any(release.mechanism == "l2-laplace" for release in self.releases):
+            found.append(IDEALISED)
+        if not self.promise_holds:
+            found.append("The method was run as published; its promise does NOT hold.")
+        return tuple(found)
+
+    def to_json(self) -> str:
+        return canonical({**self._document(), "signature": self.signature}).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        """Read a certificate; anything but its one canonical form is refused."""
+        data = text.encode() if isinstance(text, str) else text
+        try:
+            certificate = _certificate(json.loads(data))
+        except TacitError as error:
+            raise CertificateInvalid(f"the certificate is impossible: {error}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+            raise CertificateInvalid("this is not a tacit certificate, or it is damaged.") from None
+        if certificate.to_json().encode() != data:
+            raise CertificateInvalid(
+                "the certificate is not in its canonical form: some bytes were changed or added."
+            )
+        return certificate
+
+    def verify(self, signer: str | None = None, subject: str | None = None) -> Verdict:
+        """Check the signature and recompute the cost; raise CertificateInvalid with the reason.
+
+        `signer` pins the public key that must have signed; `subject` is the SHA-256 of the model
+        at hand.
+        """
+        self._check_signature(signer)
+        if subject is not None and subject != self.subject:
+            raise CertificateInvalid(
+                "the model is not the one this certificate was issued for (its SHA-256 differs)."
+            )
+        epsilon = self._recompute()
+        return Verdict(epsilon, self.promise.delta, fingerprint(self.public_key), self.warnings)
+
+    def _check_signature(self, signer: str | None) -> None:
+        if not signed_by(self.public_key, self.signature, canonical(self._document())):
+            raise CertificateInvalid("the signature does not match: the certificate was changed.")
+        if signer is not None and signer != self.public_key:
+            raise CertificateInvalid(
+                f"signed by {fingerprint(self.public_key)}, not by the expected "
+                f"{fingerprint(signer)}."
+            )
+
+    def _recompute(self) -> float:
+        if not self.promise.is_private or not self.promise_holds:
+            return math.inf
+        if not self.releases:
+            raise CertificateInvalid("the certificate lists no release: nothing was promised.")
+        promise = self.promise
+        epsilon = recomputed_epsilon(self.releases, promise.delta, promise.adjacency)
+        if epsilon > promise.epsilon * (1 + TOLERANCE):
+            raise CertificateInvalid(
+                f"its releases cost ε = {epsilon:.6g}, more than the promised {promise.epsilon:g}."
+            )
+        return epsilon
+
+    def _document(self) -> dict[str, Any]:
+        """Everything but the signature."""
+        promise = self.promise
+        return {
+            "format": FORMAT,
+            "promise": {
+                "epsilon": repr(promise.epsilon),
+                "delta": repr(promise.delta),
+                "unit": promise.unit.value,
+                "adjacency": promise.adjacency.value,
+            },
+            "promise_holds": self.promise_holds,
+            "trust": self.trust,
+            "releases": [_release_document(release) for release in self.releases],
+            "accountant": self.accountant,
+            "program": self.program,
+            "program_digest": self.program_digest,
+            "schema_digest": self.schema_digest,
+            "subject": self.subject,
+            "secure_randomness": self.secure_randomness,
+            "remarks": list(self.remarks),
+            "ledger": self.ledger,
+            "issued": self.issued,
+            "library": self.library,
+            "public_key": self.public_key,
+        }
+
+
+def _release_document(release: Release) -> dict[str, Any]:
+    bound = release.bound
+    return {
+        "mechanism": release.mechanism,
+        "bound": None if bound is None else {"norm": bound.norm.value, "value": str(bound.value)},
+        "scale": None if release.scale is None else str(release.scale),
+        "step": str(release.step),
+        "length": release.length,
+        "count": release.count,
+        "sampling": str(release.sampling),
+        "parameters": {name: str(value) for name, value in release.parameters.items()},
+        "part": release.part,
+    }
+
+
+def _certificate(document: Mapping[str, Any]) -> Certificate:
+    if document["format"] != FORMAT:
+        raise CertificateInvalid("it has another format: use the version of tacit that made it.")
+    promise = document["promise"]
+    plain = ("trust", "accountant", "program", "program_digest", "schema_digest", "subject")
+    signature = ("issued", "library", "public_key", "signature")
+    return Certificate(
+        promise=Promise(
+            float(promise["epsilon"]),
+            float(promise["delta"]),
+            promise["unit"],
+            promise["adjacency"],
+        ),
+        releases=tuple(_release(entry) for entry in document["releases"]),
+        secure_randomness=bool(document["secure_randomness"]),
+        promise_holds=bool(document["promise_holds"]),
+        remarks=tuple(document["remarks"]),
+        ledger=document["ledger"],
+        **{name: str(document[name]) for name in plain + signature},
+    )
+
+
+def _release(entry: Mapping[str, Any]) -> Release:
+    bound = entry["bound"]
+    return Release(
+        mechanism=str(entry["mechanism"]),
+        bound=None if bound is None else Bound(bound["norm"], Fraction(bound["value"])),
+        scale=None if entry["scale"] is None else Fraction(entry["scale"]),
+        step=Fraction(entry["step"]),
+        length=int(entry["length"]),
+        count=int(entry["count"]),
+        sampling=Fraction(entry["sampling"]),
+        parameters={name: Fraction(value) for name, value in entry["parameters"].items()},
+        part=entry["part"],
+    )

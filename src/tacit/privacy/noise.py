@@ -1,0 +1,333 @@
+"""All noise is drawn here: exact laws over the integers, vectorised, without floating point.
+
+The proof that each sampler follows its law exactly, tails included, is in `noise.md`.
+
+    discrete Laplace    P[x] ∝ exp(−|x| / scale)            its binary digits are independent coins
+    discrete Gaussian   P[x] ∝ exp(−x² / (2 variance))      rejection from the discrete Laplace
+    coins, choices      probabilities p, exp(−k·rate)        lazily compared binary digits
+
+Lengths are in steps of a `Grid`. The one continuous law, `l2_laplace`, is idealised: it is drawn in
+double precision, and certificates say so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.crypto.prg import SYSTEM, Keystream, Randomness
+from tacit.errors import PromiseError
+from tacit.privacy.exact import Probability, exp_of_minus, logistic_of_minus
+
+__all__ = [
+    "bernoulli",
+    "bernoulli_exp",
+    "choose_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "l2_laplace",
+    "permutation",
+    "uniform_below",
+]
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+LARGEST_SCALE = 2**50  # beyond it a draw could leave 63 bits
+CHUNK = 4096  # draws at a time: their random words stay in the cache
+TAIL = 45  # exp(−45) < 2^−64: how far the table of digits reaches before the tail coin takes over
+LEVEL = 64  # random bits per further look at an undecided comparison
+
+
+# ── coins ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bernoulli(probability: Fraction, size: int, randomness: Randomness = SYSTEM) -> Flags:
+    """Independent coins, each heads with exactly this probability."""
+    return _coins(randomness.stream(), Probability.rational(probability), size)
+
+
+def bernoulli_exp(steps: Integers, rate: Fraction, randomness: Randomness = SYSTEM) -> Flags:
+    """Coins with probability exp(−steps · rate): one coin for each binary digit of `steps`."""
+    stream = randomness.stream()
+    heads = np.ones(len(steps), dtype=np.bool_)
+    for digit in reversed(range(int(steps.max(initial=0)).bit_length())):
+        tossed = np.flatnonzero(heads & (steps >> digit & 1).astype(np.bool_))
+        if tossed.size:
+            heads[tossed] = _coins(stream, _exp_coin(rate * 2**digit), tossed.size)
+    return heads
+
+
+@lru_cache(maxsize=1024)
+def _exp_coin(exponent: Fraction) -> Probability:
+    return Probability.exp(exponent)
+
+
+def _coins(stream: Keystream, probability: Probability, size: int) -> Flags:
+    words = stream.words(size, np.uint16)
+    threshold = probability.prefix(16)
+    heads = words < threshold
+    ties = np.flatnonzero(words == threshold)
+    heads[ties] = [_settle(stream, probability, threshold, 16) for _ in ties]
+    return heads
+
+
+def _settle(stream: Keystream, probability: Probability, prefix: int, bits: int) -> bool:
+    """Whether a uniform number whose first `bits` digits are `prefix` is below the probability."""
+    while prefix == (known := probability.prefix(bits)):
+        prefix = prefix << LEVEL | stream.integer(LEVEL)
+        bits += LEVEL
+    return prefix < known
+
+
+# ── discrete Laplace ─────────────────────────────────────────────────────────────────────────────
+
+
+def discrete_laplace(scale: Fraction, size: int, randomness: Randomness = SYSTEM) -> Integers:
+    """`size` independent draws with P[x] ∝ exp(−|x| / scale)."""
+    _check_scale(scale)
+    stream, digits = randomness.stream(), _digits(scale)
+    return _collect(size, lambda count: _signed(stream, _geometric(stream, digits, count)))
+
+
+class _Digits:
+    """The independent coins that are the binary digits of a geometric number.
+
+    P[g] ∝ exp(−g/scale) factorises over the digits of g: digit i is one with probability
+    1/(1 + exp(2^i/scale)). Digits from `width` on are counted together, by repeated tail coins.
+    """
+
+    def __init__(self, scale: Fraction) -> None:
+        self.width = -(-int(TAIL * scale + 1).bit_length() // 8) * 8  # whole bytes, for packbits
+        self.coins = [logistic_of_minus(2**i / scale) for i in range(self.width)]
+        thresholds = np.array([coin.prefix(16) for coin in self.coins], dtype=np.uint16)
+        self.thresholds = np.tile(thresholds, CHUNK)
+        self.tail = Probability.exp(2**self.width / scale)
+
+
+@lru_cache(maxsize=64)
+def _digits(scale: Fraction) -> _Digits:
+    return _Digits(scale)
+
+
+def _geometric(stream: Keystream, digits: _Digits, count: int) -> Integers:
+    words = stream.words(count * digits.width, np.uint16)
+    thresholds = digits.thresholds[: words.size]
+    ones = words < thresholds
+    for tie in np.flatnonzero(words == thresholds):
+        coin = digits.coins[tie % digits.width]
+        ones[tie] = _settle(stream, coin, int(thresholds[tie]), 16)
+    octets = np.zeros((count, 8), dtype=np.uint8)
+    octets[:, : digits.width // 8] = np.packbits(ones, bitorder="little").reshape(count, -1)
+    drawn: Integers = octets.view("<i8").ravel()
+    beyond = np.flatnonzero(_coins(stream, digits.tail, count))
+    while beyond.size:
+        drawn[beyond] += 1 << digits.width
+        beyond = beyond[_coins(stream, digits.tail, beyond.size)]
+    return drawn
+
+
+def _signed(stream: Keystream, magnitudes: Integers) -> Integers:
+    """Random signs. Minus zero is rejected, so that zero is not drawn twice as often."""
+    negative = stream.words(len(magnitudes), np.uint8) & 1 == 1
+    signed: Integers = np.where(negative, -magnitudes, magnitudes)
+    kept: Integers = signed[~(negative & (magnitudes == 0))]
+    return kept
+
+
+def _collect(size: int, propose: Callable[[int], Integers]) -> Integers:
+    """The first `size` accepted proposals: rejection sampling in chunks."""
+    drawn = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        wanted = size - filled
+        accepted = propose(min(CHUNK, wanted + wanted // 2 + 16))[:wanted]
+        drawn[filled : filled + len(accepted)] = accepted
+        filled += len(accepted)
+    return drawn
+
+
+def _check_scale(scale: Fraction) -> None:
+    if not 0 < scale <= LARGEST_SCALE:
+        raise PromiseError(
+            f"a noise scale lies in (0, 2^50] grid steps, not {float(scale):g}: "
+            "choose another step for the grid."
+        )
+
+
+# ── discrete Gaussian ────────────────────────────────────────────────────────────────────────────
+
+
+def discrete_gaussian(variance: Fraction, size: int, randomness: Randomness = SYSTEM) -> Integers:
+    """`size` independent draws with P[x] ∝ exp(−x² / (2 variance)).
+
+    Rejection from the discrete Laplace of scale t = ⌊√variance⌋ + 1, accepting y with probability
+    exp(−(|y| − variance/t)² / (2 variance)) (Canonne, Kamath, Steinke 2020, algorithm 3).
+    """
+    acceptance = _acceptance(variance)
+    _check_scale(Fraction(acceptance.t))
+    stream, digits = randomness.stream(), _digits(Fraction(acceptance.t))
+
+    def propose(count: int) -> Integers:
+        magnitudes = _geometric(stream, digits, count)
+        return _signed(stream, magnitudes[acceptance.decide(stream, magnitudes)])
+
+    return _collect(size, propose)
+
+
+GAMMA_BITS = 20  # fractional binary digits of the exponent γ
+UNIT_BITS = 31  # binary digits of probabilities and of the uniform numbers they are compared with
+GAMMA_LIMIT = 64 << GAMMA_BITS  # exp(−64) vanishes in 31 digits
+
+
+class _Acceptance:
+    """Decides by bounds in 64-bit integers; the one in a million that they leave open, exactly."""
+
+    def __init__(self, variance: Fraction) -> None:
+        self.variance = variance
+        self.t = isqrt(int(variance)) + 1
+        # Lengths are measured with 2^shift · √variance ≈ 2^24, so that squares fit 64 bits.
+        self.shift = 24 - (isqrt(int(variance * 2**40)).bit_length() - 20)
+        unit = Fraction(2) ** self.shift
+        self.centre = int(variance / self.t * unit)
+        self.divisor = int(2 * variance * unit * unit) >> GAMMA_BITS
+        self.farthest = int(2**30 / unit)
+
+    def decide(self, stream: Keystream, magnitudes: Integers) -> Flags:
+        low, high = self.bounds(magnitudes)
+        uniform = (stream.words(len(magnitudes), np.uint32) >> 1).astype(np.uint64)
+        accepted = uniform < low
+        for index in np.flatnonzero(~accepted & (uniform < high)):
+            exact = Probability.exp(self.gamma(int(magnitudes[index])))
+            accepted[index] = _settle(stream, exact, int(uniform[index]), UNIT_BITS)
+        return accepted
+
+    def gamma(self, magnitude: int) -> Fraction:
+        return (magnitude - self.variance / self.t) ** 2 / (2 * self.variance)
+
+    def bounds(self, magnitudes: Integers) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """low ≤ 2^31 · exp(−γ) ≤ high for every magnitude (noise.md, lemma 4)."""
+        capped = np.minimum(magnitudes, self.farthest)
+        scaled = capped << self.shift if self.shift >= 0 else capped >> -self.shift
+        distance = np.abs(scaled - self.centre)
+        nearest = np.maximum(distance - 1, 0).astype(np.uint64)
+        farthest = (distance + 1).astype(np.uint64)
+        gamma_low = nearest * nearest // np.uint64(self.divisor + 1)
+        gamma_high = farthest * farthest // np.uint64(self.divisor) + np.uint64(1)
+        low = _exp_floor(gamma_high)
+        low[magnitudes > self.farthest] = 0
+        return low, _exp_floor(gamma_low) + np.uint64(6)
+
+
+@lru_cache(maxsize=256)
+def _acceptance(variance: Fraction) -> _Acceptance:
+    _check_scale(variance / LARGEST_SCALE)
+    return _Acceptance(variance)
+
+
+def _exp_floor(gamma: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """At most 2^31 · exp(−γ), and less than 6 below it; γ in units of 2^−20."""
+    coarse, middle, fine = _exp_tables()
+    gamma = np.minimum(gamma, np.uint64(GAMMA_LIMIT - 1))
+    product: NDArray[np.uint64] = coarse[gamma >> np.uint64(18)]
+    product *= middle[gamma >> np.uint64(9) & np.uint64(511)]
+    product >>= np.uint64(UNIT_BITS)
+    product *= fine[gamma & np.uint64(511)]
+    product >>= np.uint64(UNIT_BITS)
+    return product
+
+
+@lru_cache(maxsize=1)
+def _exp_tables() -> tuple[NDArray[np.uint64], ...]:
+    """floor(2^31 · exp(−j · 2^−k)) for the three groups of binary digits of γ."""
+    groups = ((256, 2), (512, 11), (512, 20))
+    return tuple(
+        np.array(
+            [Probability.exp(Fraction(j, 2**k)).prefix(UNIT_BITS) for j in range(n)],
+            dtype=np.uint64,
+        )
+        for n, k in groups
+    )
+
+
+# ── choices ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def uniform_below(limit: int, size: int, randomness: Randomness = SYSTEM) -> Integers:
+    """Independent uniform integers in [0, limit)."""
+    stream = randomness.stream()
+    span = np.uint64(2**64 // limit * limit - 1)
+
+    def propose(count: int) -> Integers:
+        words = stream.words(count, np.uint64)
+        return (words[words <= span] % np.uint64(limit)).astype(np.int64)
+
+    return _collect(size, propose)
+
+
+def permutation(size: int, randomness: Randomness = SYSTEM) -> Integers:
+    """A uniformly random order (Fisher–Yates)."""
+    stream = randomness.stream()
+    order = np.arange(size)
+    for i in range(size - 1, 0, -1):
+        j = stream.below(i + 1)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def choose_exp(
+    weights: Sequence[int], steps: Sequence[int], rate: Fraction, randomness: Randomness = SYSTEM
+) -> int:
+    """An index i with P[i] ∝ weights[i] · exp(−steps[i] · rate), by exact inversion."""
+    stream = randomness.stream()
+    base = min(step for weight, step in zip(weights, steps, strict=True) if weight)
+    uniform, bits, precision = stream.integer(128), 128, 192
+    while True:
+        low, high = _cumulative(weights, [step - base for step in steps], rate, precision)
+        # With C the sums and U the uniform number, we look for Cᵢ₋₁ ≤ U·C < Cᵢ. The right half is
+        # certain if lowᵢ · 2^bits > (u + 1) · high, the left one if highᵢ₋₁ · 2^bits ≤ u · low.
+        index = bisect_right(low, (uniform + 1) * high[-1] >> bits)
+        if index < len(low) and (not index or high[index - 1] << bits <= uniform * low[-1]):
+            return index
+        uniform, bits, precision = (
+            uniform << LEVEL | stream.integer(LEVEL),
+            bits + LEVEL,
+            2 * precision,
+        )
+
+
+def _cumulative(
+    weights: Sequence[int], steps: Sequence[int], rate: Fraction, precision: int
+) -> tuple[list[int], list[int]]:
+    """Running sums of bounds on weights · exp(−steps · rate) · 2^precision."""
+    near = precision / rate  # farther steps all have the bounds (0, 1); do not compute them singly
+    known = {step: exp_of_minus(step * rate, precision) for step in set(steps) if step < near}
+    bounds = [known.get(step, (0, 1)) for step in steps]
+    low = accumulate(w * b[0] for w, b in zip(weights, bounds, strict=True))
+    high = accumulate(w * b[1] for w, b in zip(weights, bounds, strict=True))
+    return list(low), list(high)
+
+
+# ── the one continuous law ───────────────────────────────────────────────────────────────────────
+
+
+def l2_laplace(scale: float, length: int, randomness: Randomness = SYSTEM) -> NDArray[np.float64]:
+    """A vector with density ∝ exp(−‖x‖₂ / scale): Gamma(length) radius, uniform direction.
+
+    Double precision: the law is idealised (Mironov 2012 applies), which its certificate says.
+    """
+    from scipy.special import ndtri
+
+    stream = randomness.stream()
+    words = stream.words(2 * length, np.uint64).reshape(2, length)
+    uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    direction = ndtri(uniform[0])
+    radius = -scale * np.log(uniform[1]).sum()  # a Gamma(length) is a sum of exponentials
+    return np.asarray(radius * direction / np.linalg.norm(direction))

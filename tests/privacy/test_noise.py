@@ -1,0 +1,96 @@
+"""Bounds, limits and repeatability of the samplers; their laws are in tests/statistical."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.crypto.prg import SYSTEM, SeededRandomness
+from tacit.errors import PromiseError
+from tacit.privacy import noise
+
+variances = st.one_of(
+    st.fractions(min_value=Fraction(1, 10), max_value=1000, max_denominator=1000),
+    st.integers(1, 2**98).map(Fraction),
+    st.tuples(st.integers(1, 2**60), st.integers(1, 2**20)).map(lambda p: Fraction(*p)),
+)
+
+
+@settings(max_examples=200)
+@given(variances, st.floats(0, 70))
+def test_integer_bounds_enclose_the_acceptance_probability(v: Fraction, deviations: float) -> None:
+    """Lemma 4 of noise.md: what the fast path decides, it decides rightly."""
+    acceptance = noise._Acceptance(v)
+    reach = float(v) ** 0.5
+    magnitudes = np.array(
+        sorted({int(deviations * reach), int(reach), acceptance.t, 0, 1}), dtype=np.int64
+    )
+    low, high = acceptance.bounds(magnitudes)
+    with mpmath.workprec(300):
+        for magnitude, lo, hi in zip(magnitudes.tolist(), low, high, strict=True):
+            gamma = acceptance.gamma(magnitude)
+            exact = mpmath.exp(-mpmath.mpf(gamma.numerator) / gamma.denominator) * 2**31
+            assert int(lo) <= exact <= int(hi)
+
+
+def test_the_bounds_leave_little_open() -> None:
+    acceptance = noise._Acceptance(Fraction(10**10))
+    low, high = acceptance.bounds(np.arange(0, 800_000, dtype=np.int64))
+    assert int((high - low).max()) < 2**31 / 2**15
+
+
+def test_exp_table_is_a_floor() -> None:
+    gamma = np.arange(0, 64 << 20, 99_991, dtype=np.uint64)
+    exact = np.exp(-gamma.astype(np.float64) / 2**20) * 2**31
+    below = exact - noise._exp_floor(gamma)
+    assert below.min() > -1e-5
+    assert below.max() < 6
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 4096, 10_001])
+def test_sizes(size: int) -> None:
+    assert noise.discrete_laplace(Fraction(3), size).shape == (size,)
+    assert noise.discrete_gaussian(Fraction(3), size).shape == (size,)
+    assert noise.uniform_below(3, size).shape == (size,)
+    assert sorted(noise.permutation(size)) == list(range(size))
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**50) + 1])
+def test_impossible_scales_are_refused(scale: Fraction) -> None:
+    with pytest.raises(PromiseError, match="noise scale"):
+        noise.discrete_laplace(scale, 1)
+    with pytest.raises(PromiseError, match="noise scale"):
+        noise.discrete_gaussian(scale * abs(scale), 1)
+
+
+def test_a_seed_repeats_and_the_system_does_not() -> None:
+    def draw(source: object) -> list[int]:
+        return noise.discrete_gaussian(Fraction(10**6), 20, source).tolist()  # type: ignore[arg-type]
+
+    assert draw(SeededRandomness(1)) == draw(SeededRandomness(1))
+    assert draw(SeededRandomness(1)) != draw(SeededRandomness(2))
+    assert draw(SYSTEM) != draw(SYSTEM)
+    source = SeededRandomness(1)
+    assert draw(source) != draw(source)
+
+
+def test_choices_refine_until_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nearly equal cumulative sums and a uniform number between their bounds."""
+    seen: list[int] = []
+    original = noise._cumulative
+
+    def watch(weights: object, steps: object, rate: object, precision: int) -> object:
+        seen.append(precision)
+        low, high = original(weights, steps, rate, precision)  # type: ignore[arg-type]
+        if len(seen) == 1:  # blunt the first look, so that it cannot decide
+            return [0] * len(low), [h + (1 << precision) for h in high]
+        return low, high
+
+    monkeypatch.setattr(noise, "_cumulative", watch)
+    assert noise.choose_exp([1, 1], [0, 5], Fraction(1), SeededRandomness(3)) in (0, 1)
+    assert seen == [192, 384]

@@ -1,0 +1,100 @@
+"""The rooms of the house and the arrows between them (ARCHITECTURE.md)."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "tacit"
+
+# room → the rooms it may import. What is not listed here does not exist yet.
+ARROWS: dict[str, set[str]] = {
+    "errors": set(),
+    "crypto": {"errors"},
+    "privacy": {"errors", "crypto"},
+    "data": {"errors", "crypto", "privacy"},
+    "cli": {"errors", "crypto", "privacy", "data"},
+}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        found[".".join(p for p in parts if p != "__init__")] = path
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute in this house"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {n for n in names if n.split(".")[0] == "tacit"}
+
+
+@pytest.mark.parametrize("name", [n for n in modules() if n != "tacit"])
+def test_arrows_point_down(name: str) -> None:
+    room = name.split(".")[1]
+    for target in imported(modules()[name]):
+        other = target.split(".")[1]
+        if other in {"__version__", "Promise"}:
+            continue
+        assert other == room or other in ARROWS[room], f"{name} may not import {target}"
+
+
+def test_noise_is_drawn_in_one_place() -> None:
+    """Only privacy/noise.py asks a Randomness for a stream of random words."""
+    for name, path in modules().items():
+        if name in {"tacit.privacy.noise", "tacit.crypto.prg"}:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                assert node.attr != "stream", f"{name} draws randomness itself"
+                assert not (node.attr == "random" and isinstance(node.value, ast.Name)), (
+                    f"{name} uses an insecure generator"
+                )
+
+
+def test_audit_is_a_second_opinion() -> None:
+    assert not any("accounting" in n for n in imported(SOURCE / "privacy" / "audit.py"))
+
+
+@pytest.mark.parametrize("name", modules())
+def test_exports_are_what_is_public(name: str) -> None:
+    module = importlib.import_module(name)
+    exported = getattr(module, "__all__", None)
+    if exported is None:
+        assert modules()[name].name == "__init__.py", f"{name} has no __all__"
+        return
+    assert list(exported) == sorted(exported, key=_ruff_order), f"{name}.__all__ is not sorted"
+    for symbol in exported:
+        assert hasattr(module, symbol), f"{name} exports {symbol}, which does not exist"
+
+
+def _ruff_order(symbol: str) -> tuple[int, str]:
+    """SCREAMING first, then Classes, then functions: the order ruff keeps."""
+    if symbol.isupper():
+        return (0, symbol)
+    return (1 if symbol[0].isupper() else 2, symbol)
+
+
+def test_each_module_imports_alone() -> None:
+    """In one fresh interpreter, every module is imported first once."""
+    code = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    for loaded in [m for m in sys.modules if m.split('.')[0] == 'tacit']:\n"
+        "        del sys.modules[loaded]\n"
+        "    importlib.import_module(name)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, *modules()], check=True, timeout=120)
