@@ -60,29 +60,31 @@ def spend(path: str, times: str) -> dict[str, int]:
 def fork_while_spending(path: str, times: str) -> dict[str, Any]:
     """Fork whenever a thread of this process is in the middle of writing the same ledger."""
     ledger = Ledger(path)
-    inside, forking = threading.Event(), threading.Event()
+    inside, forking, forked = (threading.Semaphore(0) for _ in range(3))
     original = chain.Transaction.append
 
     def append(self: chain.Transaction, entry: chain.Entry) -> None:
         original(self, entry)
         if threading.current_thread() is thread:
-            inside.set()
-            forking.wait()  # then go on to the commit, while the fork is under way
-            forking.clear()
+            inside.release()
+            forking.acquire()  # then go on to the commit, while the fork is under way
 
     def spend_in_thread() -> None:
         for _ in range(int(times)):
-            ledger.reserve(PROMISE, "adult", "thread").commit()
+            reservation = ledger.reserve(PROMISE, "adult", "thread")
+            forked.acquire()
+            reservation.commit()
+            forked.acquire()
 
     thread = threading.Thread(target=spend_in_thread)
     chain.Transaction.append = append  # type: ignore[method-assign]
-    os.register_at_fork(before=forking.set)  # runs before those registered earlier
+    os.register_at_fork(before=forking.release)  # runs before those registered earlier
     thread.start()
     statuses = []
     for _ in range(2 * int(times)):
-        inside.wait()
-        inside.clear()
+        inside.acquire()
         statuses.append(in_child(lambda: ledger.reserve(PROMISE, "adult", "child").commit()))
+        forked.release()
     thread.join()
     return {"statuses": statuses}
 

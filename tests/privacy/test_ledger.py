@@ -174,6 +174,14 @@ def test_disjoint_parts_cost_their_maximum(ledger: Ledger) -> None:
         ledger.reserve(Promise(0.001), "adult", "all")
 
 
+def test_a_ceiling_below_one_part_leaves_nothing_for_another(ledger: Ledger) -> None:
+    ledger.reserve(Promise(0.5), "adult", "women", part="women").commit()
+    ledger.allow("adult", "record", 0.45)
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.reserve(Promise(0.1), "adult", "men", part="men")
+    assert (refused.value.left, refused.value.shortfall) == (0, 0.05)
+
+
 def test_a_replaced_unit_may_change_its_part(ledger: Ledger) -> None:
     for part, epsilon in (("a", 0.2), ("b", 0.3), ("c", 0.1)):
         promise = Promise(epsilon, adjacency="replace")
@@ -500,6 +508,19 @@ def test_catching_up_reads_only_what_is_new(
     assert checked == []  # its own entries need no reading
     assert other.balance("adult", "record").reserved.epsilon == Fraction(1, 10)
     assert checked == [13]
+
+
+def test_a_failed_write_is_not_believed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: chain.Transaction, entry: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(chain.Transaction, "append", fail)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(Promise(0.7), "adult", "count")
+    assert ledger.open_spends() == []
+    ledger.reserve(Promise(0.7), "adult", "count").commit()
+    ledger.verify()
 
 
 def test_threads_share_a_ledger(tmp_path: Path) -> None:

@@ -133,10 +133,12 @@ def test_an_entry_with_its_own_hash_corrected_is_noticed_by_the_next(path: Path)
     ("kind", "body"),
     [
         ("commit", {"reservation": 3, "epsilon": "0.1", "delta": "0.0", "settled": False}),
-        ("commit", {"reservation": 9, "epsilon": "0.1", "delta": "0.0", "settled": False}),
+        ("commit", {"reservation": 99, "epsilon": "0.1", "delta": "0.0", "settled": False}),
         ("allow", {"dataset": "adult", "unit": "record", "epsilon": "-1", "delta": "0.0"}),
         ("allow", {"dataset": "adult", "unit": "people", "epsilon": "1", "delta": "0.0"}),
         ("allow", {"dataset": "adult", "unit": "record", "epsilon": "nan", "delta": "0.0"}),
+        ("commit", {"reservation": 9, "epsilon": "0.3", "delta": "0.0", "settled": False}),
+        ("release", {"reservation": 9, "settled": False}),
         ("open", {"ledger": "another", "version": 1}),
         ("close", {"reservation": 3, "settled": False}),
         ("draw", []),
@@ -145,9 +147,12 @@ def test_an_entry_with_its_own_hash_corrected_is_noticed_by_the_next(path: Path)
 def test_an_entry_that_makes_no_sense_is_noticed(path: Path, kind: str, body: object) -> None:
     """Well chained, but not what a ledger could have written: a second charge, say."""
     ledger = Ledger(path)
+    reservation = ledger.reserve(Promise(0.2), "adult", "count")
+    reservation.mark_drawn()
+    assert reservation.id == 9
     with ledger._file.writing() as transaction:
-        transaction.append(Entry.following(LAST, ledger.head, "now", kind, body))
-    with pytest.raises(LedgerTampered, match=f"entry {LAST + 1}"):
+        transaction.append(Entry.following(10, ledger._state.head, "now", kind, body))
+    with pytest.raises(LedgerTampered, match="entry 11"):
         Ledger(path)
 
 

@@ -60,7 +60,7 @@ def test_sizes(size: int) -> None:
     assert sorted(noise.permutation(size)) == list(range(size))
 
 
-@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**50) + 1])
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(1, 2**22), Fraction(2**51)])
 def test_impossible_scales_are_refused(scale: Fraction) -> None:
     with pytest.raises(PromiseError, match="noise scale"):
         noise.discrete_laplace(scale, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tacit.cli.output import json_option, people, print_document
+from tacit.cli.output import fail, json_option, people, print_document
 from tacit.errors import AuditFailed, UsageError
 
 __all__ = ["audit"]
@@ -35,7 +35,7 @@ def audit(target: str, trials: int | None, as_json: bool) -> None:
         _table(found)
     failed = [entry["target"] for entry in found if not (entry["passed"] and entry["teeth"])]
     if failed:
-        raise AuditFailed(f"not as claimed: {', '.join(failed)}.")
+        fail(AuditFailed(f"not as claimed: {', '.join(failed)}."))
 
 
 def _audited(name: str, trials: int | None, as_json: bool) -> dict[str, Any]:

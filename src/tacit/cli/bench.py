@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tacit.cli.output import json_option, people, print_document
+from tacit.cli.output import fail, json_option, people, print_document
 from tacit.errors import CheckFailed, UsageError
 
 __all__ = ["Row", "bench"]
@@ -72,7 +72,7 @@ def bench(name: str | None, as_json: bool) -> None:
         _table(name, rows)
     missed = [row.what for row in rows if not row.ok]
     if missed:
-        raise CheckFailed(f"below the bar: {', '.join(missed)}.")
+        fail(CheckFailed(f"below the bar: {', '.join(missed)}."))
 
 
 def _benchmarks() -> dict[str, Path]:

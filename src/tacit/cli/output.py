@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["json_option", "people", "print_document", "print_error"]
+    from tacit.errors import TacitError
+
+__all__ = ["fail", "json_option", "people", "print_document", "print_error"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -35,6 +37,12 @@ def people(as_json: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=as_json, highlight=False, soft_wrap=True)
+
+
+def fail(error: TacitError) -> NoReturn:
+    """Leave with the error's code after the document was printed, so that it stays the only one."""
+    print_error(type(error).__name__, str(error), as_json=False)
+    raise click.exceptions.Exit(error.exit_code)
 
 
 def print_error(kind: str, message: str, as_json: bool) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_summary"]
 
-EXACT, PRIVATE = "#b8c4d6", "#1f5fbf"
+EXACT, PRIVATE = "#c3cede", "#1f5fbf"
+LINEAR_BELOW = 20  # counts; above, the axis is logarithmic, so that small cells can be seen
 
 
 def plot_summary(answers: Sequence[Answer], promise: Promise, path: Path) -> None:
@@ -22,14 +23,17 @@ def plot_summary(answers: Sequence[Answer], promise: Promise, path: Path) -> Non
     plt = _pyplot()
     histograms = [a for a in answers if a.question.kind == "histogram"]
     rows = -(-len(histograms) // 2)
-    figure, axes = plt.subplots(rows, 2, figsize=(11, 4.2 * rows), squeeze=False)
+    figure, axes = plt.subplots(rows, 2, figsize=(11, 4.1 * rows + 0.7), squeeze=False)
     for axis, histogram in zip(axes.flat, histograms, strict=False):
         _bars(axis, histogram)
-        _quartiles(axis, histogram, answers)
+        axis.set_title(_title(histogram, answers), fontsize=11, loc="left")
     for axis in axes.flat[len(histograms) :]:
         axis.axis("off")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.suptitle(f"A private summary beside the exact one: {promise}", fontsize=13)
-    figure.tight_layout()
+    figure.legend(handles, labels, loc="upper right", bbox_to_anchor=(1, 0.965), ncols=2,
+                  frameon=False)  # fmt: skip
+    figure.tight_layout(rect=(0, 0, 1, 0.965))
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -46,34 +50,29 @@ def _pyplot() -> Any:
 
 
 def _bars(axis: Any, answer: Answer) -> None:
-    places = range(len(answer.question.cells))
-    axis.bar(places, answer.exact, width=0.9, color=EXACT, label="exact")
+    cells = answer.question.cells
+    places = range(len(cells))
+    axis.bar(places, answer.exact, width=0.92, color=EXACT, label="exact")
     axis.errorbar(
-        places, answer.private, yerr=answer.reach, fmt="o", color=PRIVATE, markersize=5,
-        capsize=3, label=f"private, ± {answer.reach:.0f} for 95 % of the noise",
+        places, answer.private, yerr=answer.reach, fmt="o", color=PRIVATE, markersize=4,
+        capsize=3, label="private, with the reach of 95 % of the noise",
     )  # fmt: skip
-    steep = max(map(len, answer.question.cells)) > 7
-    axis.set_xticks(places, answer.question.cells, rotation=45 if steep else 0,
-                    ha="right" if steep else "center")  # fmt: skip
-    axis.set_title(answer.question.name)
-    axis.set_ylabel("records")
-    axis.set_ylim(bottom=0)
+    steep = sum(map(len, cells)) > 40
+    axis.set_xticks(places, cells, rotation=45 if steep else 0, ha="right" if steep else "center")
+    axis.set_yscale("symlog", linthresh=LINEAR_BELOW)
+    axis.set_ylim(min(0, *answer.private) - LINEAR_BELOW / 2, 2 * max(answer.exact))
+    axis.axhline(0, color="0.4", linewidth=0.8)
+    axis.set_ylabel("records (log scale)")
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, fontsize=9)
 
 
-def _quartiles(axis: Any, histogram: Answer, answers: Sequence[Answer]) -> None:
-    """The private quartiles of a numeric column, as lines at their place among the bins."""
+def _title(histogram: Answer, answers: Sequence[Answer]) -> str:
+    """The column, and its private quartiles if it has any."""
     column = histogram.question.column
-    if column is None or not isinstance(column.bounds, tuple):
-        return
-    low, high = column.bounds
-    for a in answers:
-        if a.question.kind == "quantile" and a.question.column == column:
-            place = (a.private[0] - low) / (high - low) * len(histogram.question.cells) - 0.5
-            axis.axvline(place, color=PRIVATE, linewidth=1, linestyle=":")
-            axis.annotate(
-                f"{a.question.cells[0]}: {a.private[0]:.1f}", (place, 1), (2, -2), color=PRIVATE,
-                xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=8,
-                rotation=90, va="top",
-            )  # fmt: skip
+    quartiles = [
+        f"{a.private[0]:.1f}"
+        for a in answers
+        if a.question.kind == "quantile" and a.question.column == column
+    ]
+    name = histogram.question.name
+    return f"{name}   (private quartiles: {', '.join(quartiles)})" if quartiles else name

@@ -43,7 +43,8 @@ def poisson(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
         amplified = math.log1p(rate * math.expm1(epsilon))
     else:
         amplified = epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
-    return min(epsilon, amplified * _UP + epsilon * 2.0**-52), min(1.0, delta * rate * _UP)
+    failing = math.nextafter(delta * rate, 1.0) if delta else 0.0
+    return min(epsilon, amplified * _UP + epsilon * 2.0**-52), failing
 
 
 def shuffle_closed(epsilon0: float, n: int, delta: float) -> float:

@@ -41,6 +41,7 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 LARGEST_SCALE = 2**50  # beyond it a draw could leave 63 bits
+SMALLEST_SCALE = Fraction(1, 2**20)  # below it a draw is 0, and the grid far too coarse
 CHUNK = 4096  # draws at a time: their random words stay in the cache
 TAIL = 45  # exp(−45) < 2^−64: how far the table of digits reaches before the tail coin takes over
 LEVEL = 64  # random bits per further look at an undecided comparison
@@ -154,11 +155,12 @@ def _collect(size: int, propose: Callable[[int], Integers]) -> Integers:
     return drawn
 
 
-def _check_scale(scale: Fraction) -> None:
-    if not 0 < scale <= LARGEST_SCALE:
+def _check_scale(scale: Fraction, power: int = 1) -> None:
+    """Refuse what the integers cannot hold; a variance is a scale to the power of two."""
+    if not SMALLEST_SCALE**power <= scale <= LARGEST_SCALE**power:
         raise PromiseError(
-            f"a noise scale lies in (0, 2^50] grid steps, not {float(scale):g}: "
-            "choose another step for the grid."
+            f"a noise scale lies between 2^-20 and 2^50 grid steps; given was "
+            f"{float(scale):g}{' for its square' if power == 2 else ''}: choose another grid."
         )
 
 
@@ -172,7 +174,6 @@ def discrete_gaussian(variance: Fraction, size: int, randomness: Randomness = SY
     exp(−(|y| − variance/t)² / (2 variance)) (Canonne, Kamath, Steinke 2020, algorithm 3).
     """
     acceptance = _acceptance(variance)
-    _check_scale(Fraction(acceptance.t))
     stream, digits = randomness.stream(), _digits(Fraction(acceptance.t))
 
     def propose(count: int) -> Integers:
@@ -228,7 +229,7 @@ class _Acceptance:
 
 @lru_cache(maxsize=256)
 def _acceptance(variance: Fraction) -> _Acceptance:
-    _check_scale(variance / LARGEST_SCALE)
+    _check_scale(variance, power=2)
     return _Acceptance(variance)
 
 
@@ -290,7 +291,7 @@ def choose_exp(
     base = min(step for weight, step in zip(weights, steps, strict=True) if weight)
     uniform, bits, precision = stream.integer(128), 128, 192
     while True:
-        low, high = _cumulative(weights, [step - base for step in steps], rate, precision)
+        low, high = _cumulative(weights, [max(0, s - base) for s in steps], rate, precision)
         # With C the sums and U the uniform number, we look for Cᵢ₋₁ ≤ U·C < Cᵢ. The right half is
         # certain if lowᵢ · 2^bits > (u + 1) · high, the left one if highᵢ₋₁ · 2^bits ≤ u · low.
         index = bisect_right(low, (uniform + 1) * high[-1] >> bits)

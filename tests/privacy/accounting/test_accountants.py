@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -221,8 +222,7 @@ def sampled_stick(mu: float, rate: float, epsilon: float, removed: bool) -> floa
         return max(0.0, first - math.exp(epsilon) * second)
 
     points = np.linspace(-12, 12 + mu, 60)
-    pieces = zip(points[:-1], points[1:], strict=True)
-    return math.fsum(integrate.quad(stick, a, b, limit=100)[0] for a, b in pieces)
+    return math.fsum(integrate.quad(stick, a, b, limit=100)[0] for a, b in pairwise(points))
 
 
 @pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.1), (0.4, 0.5), (3.0, 0.01)])
@@ -238,9 +238,7 @@ def test_one_sampled_round_is_never_below_its_integral(mu: float, rate: float) -
 @pytest.mark.parametrize(
     ("mu", "rate", "count"), [(1.0, 0.01, 1000), (0.1, 0.5, 100), (3.0, 1e-4, 100), (2.0, 0.1, 1)]
 )
-def test_many_sampled_rounds_are_those_of_dp_accounting(
-    mu: float, rate: float, count: int
-) -> None:
+def test_many_sampled_rounds_are_those_of_dp_accounting(mu: float, rate: float, count: int) -> None:
     from dp_accounting.pld import privacy_loss_distribution
 
     loss = GaussianLoss(mu, count, rate)

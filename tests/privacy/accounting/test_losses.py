@@ -72,7 +72,7 @@ def test_a_bound_in_another_norm_is_refused_unless_there_is_one_dimension(name: 
     assert release.bound is not None
     other = L1 if release.bound.norm != "L1" else L2
     assert size(replace(release, bound=other)) == size(release)
-    with pytest.raises(PromiseError, match="norm|bound in"):
+    with pytest.raises(PromiseError, match="covers a bound in"):
         loss_of(replace(release, bound=other, length=2))
     with pytest.raises(PromiseError, match="needs a bound"):
         loss_of(replace(release, bound=None))
@@ -127,7 +127,9 @@ def test_upward_is_the_next_float(value: Fraction) -> None:
     assert found == 0 or Fraction(math.nextafter(found, -math.inf)) < value
 
 
-@given(st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(999, 1000)), st.integers(2, 99))
+@given(
+    st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(999, 1000)), st.integers(2, 99)
+)
 def test_randomised_response_is_never_rounded_down(p: Fraction, m: int) -> None:
     mpmath = pytest.importorskip("mpmath")
     release = Release("randomised-response", parameters={"m": Fraction(m), "p": p})
@@ -141,9 +143,10 @@ def test_randomised_response_is_never_rounded_down(p: Fraction, m: int) -> None:
 def test_equal_losses_are_counted_together() -> None:
     one, other = PureLoss(Fraction(1), 2), GaussianLoss(1.0, 3)
     merged = merge([one, other, one, PureLoss(Fraction(1), 1, delta=1e-9)])
-    assert merged == [
+    assert set(merged) == {
         PureLoss(Fraction(1), 4),
         GaussianLoss(1.0, 3),
         PureLoss(Fraction(1), 1, delta=1e-9),
-    ]
+    }
+    assert merge(merged[::-1]) == merged
     assert leak(merged) == 1e-9

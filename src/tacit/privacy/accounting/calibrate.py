@@ -202,7 +202,7 @@ def _smallest(spent: Callable[[float], float], epsilon: float, start: float, lea
 def _bracket(
     spent: Callable[[float], float], epsilon: float, start: float, least: float
 ) -> tuple[float, float, float, float]:
-    """low < high with spent(low) > epsilon ≥ spent(high), near `start`."""
+    """low ≤ high near `start` with spent(low) > epsilon ≥ spent(high), or both the least factor."""
     low = high = start
     at_low = at_high = spent(start)
     growth = 1.1
@@ -219,4 +219,6 @@ def _bracket(
         high, at_high = low, at_low
         low = max(low / growth, least)
         at_low, growth = spent(low), growth**1.5
+    if at_low <= epsilon:  # even the least factor fits
+        return low, low, at_low, at_low
     return low, high, at_low, at_high

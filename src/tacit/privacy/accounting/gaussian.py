@@ -8,6 +8,7 @@ N(0, 1) against N(μ₁, 1), then against N(μ₂, 1), … is as hard as N(0, 1)
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 
 from tacit.privacy.accounting.losses import GaussianLoss, Loss
@@ -54,14 +55,15 @@ def hockey_stick(mu: float, epsilon: float) -> float:
         return 0.0
     t = epsilon / mu - mu / 2
     # t carries the rounding of its two terms, and the exponent t²/2 multiplies it by t.
-    error = _SLACK + 4 * _UNIT * (t * t + abs(t) * (epsilon / mu + mu / 2))
-    density = math.exp(min(0.0, -t * t / 2 + error)) / math.sqrt(2 * math.pi)
+    error = 4 * _UNIT * (t * t + abs(t) * (epsilon / mu + mu / 2) + 2)
+    density = math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
     right = _mills(erfcx, t + mu)
     if t < 0:  # M(t) would overflow; φ(t)·M(t) = Φ(−t) does not
-        return min(1.0, (float(ndtr(-t)) - density * right) * (1 + error) + 8 * _UNIT)
-    left = _mills(erfcx, t)
-    # For small μ the difference cancels; its largest rounding error is added.
-    return min(1.0, density * (left - right + 8 * _UNIT * left))
+        found = float(ndtr(-t)) - density * right + (1 + density * right) * error
+    else:  # for small μ the difference cancels; its largest rounding error is added
+        left = _mills(erfcx, t)
+        found = density * (left - right + 8 * _UNIT * left) * (1 + error)
+    return min(1.0, found * (1 + _SLACK) + sys.float_info.min)  # never 0 by underflow
 
 
 def _mills(erfcx: Callable[[float], float], t: float) -> float:

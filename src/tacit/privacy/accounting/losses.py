@@ -6,7 +6,7 @@ suffice:
 
     GaussianLoss    telling N(0, 1) from N(μ, 1), perhaps from a secret Poisson sample
     PureLoss        telling the two laws of (ε, δ) randomised response apart
-                    (Kairouz, Oh & Viswanath 2015, theorem 3.3: they dominate every (ε, δ)-DP pair)
+                    (they dominate every (ε, δ)-DP pair: Kairouz, Oh & Viswanath 2015, section 5)
 
 Dominating pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10). Bounds belong to the
 adjacency of the promise; local randomisers (`randomised-response`, `pq-perturbation`) are always
@@ -58,7 +58,7 @@ class PureLoss:
 
     epsilon         exact, so that sums of Laplace releases meet a promise exactly
     bounded_range   the privacy loss lies in an interval of width epsilon (not 2·epsilon), as for
-                    the exponential mechanism (Durfee & Rogers 2019, lemma 4.2)
+                    the exponential mechanism (Durfee & Rogers 2019, section 4)
     """
 
     epsilon: Fraction
@@ -87,12 +87,12 @@ def loss_of(release: Release) -> Loss:
 
 
 def merge(losses: Iterable[Loss]) -> list[Loss]:
-    """Equal losses counted together: composition does not depend on the order."""
+    """Equal losses counted together, in one fixed order, so that everyone gets the same digits."""
     counts: dict[Loss, int] = {}
     for loss in losses:
         single = replace(loss, count=1)
         counts[single] = counts.get(single, 0) + loss.count
-    return [replace(single, count=count) for single, count in counts.items()]
+    return [replace(single, count=counts[single]) for single in sorted(counts, key=repr)]
 
 
 def leak(losses: Sequence[Loss]) -> float:

@@ -25,7 +25,7 @@ __all__ = ["delta", "epsilon"]
 # The grid of losses has a step of this share of the root mean square loss of one run. Connecting
 # dots adds at most step²/4 to a run's variance, so its root grows by 0.05²/8 < 0.1 %.
 _STEP_PER_LOSS = 0.05
-_WIDEST_STEP = 0.05
+_WIDEST_STEP = 0.01
 # Beyond a loss of e^200 nobody needs tightness, and exponentials overflow.
 _LARGEST_LOSS = 200.0
 # Beyond this the arrays outgrow memory and the rounding error below outgrows usual deltas.
@@ -77,8 +77,9 @@ def _error(losses: Sequence[Loss]) -> float:
 
 
 def _applies(losses: Sequence[Loss]) -> bool:
-    runs = sum(loss.count for loss in _join_gaussians(losses))
-    return runs <= _MOST_RUNS and all(_size(loss) <= _LARGEST_LOSS for loss in losses)
+    parts = _join_gaussians(losses)
+    runs = sum(loss.count for loss in parts)
+    return 0 < runs <= _MOST_RUNS and all(_size(loss) <= _LARGEST_LOSS for loss in parts)
 
 
 def _size(loss: Loss) -> float:
@@ -130,6 +131,8 @@ def _variance(loss: Loss) -> float:
     if isinstance(loss, PureLoss):
         return upward(loss.epsilon) ** 2
     square = loss.mu**2
+    if square > 50:
+        return square
     return min(square, math.log1p(loss.sampling**2 * math.expm1(square)))
 
 
@@ -160,9 +163,13 @@ def _range(loss: Loss) -> tuple[float, float]:
     """Where nearly all of a run's loss lies; what lies above is charged as a failure."""
     if isinstance(loss, PureLoss):
         return -upward(loss.epsilon), upward(loss.epsilon)
-    exponents = (-_REACH * loss.mu - loss.mu**2 / 2, _REACH * loss.mu + loss.mu**2 / 2)
-    low, high = (math.log1p(loss.sampling * math.expm1(x)) for x in exponents)
-    return low, high
+    end = _REACH * loss.mu + loss.mu**2 / 2
+    return _mixed(loss.sampling, -end), _mixed(loss.sampling, end)
+
+
+def _mixed(rate: float, loss: float) -> float:
+    """ln(1 − q + q·e^loss), without overflow."""
+    return loss if rate == 1 else float(np.logaddexp(math.log1p(-rate), math.log(rate) + loss))
 
 
 def _removed(mu: float, rate: float, at: NDArray[np.float64]) -> NDArray[np.float64]:

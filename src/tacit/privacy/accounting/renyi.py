@@ -76,7 +76,7 @@ def _pure(epsilon: float, bounded_range: bool) -> NDArray[np.float64]:
     )
     # The difference cancels for tiny ε, where αε²/2 (Bun & Steinke 2016, proposition 3.3) is close.
     best = np.minimum(divergences + 2.0**-50 * epsilon, ORDERS * epsilon**2 / 2)
-    if bounded_range:  # Cesar & Rogers 2021, lemma 3.4
+    if bounded_range:  # Cesar & Rogers 2021, lemma 3.4; the proof is in zcdp.py
         best = np.minimum(best, ORDERS * epsilon**2 / 8)
     return np.minimum(best, epsilon)
 

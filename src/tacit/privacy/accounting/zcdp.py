@@ -27,9 +27,13 @@ def rho(loss: Loss) -> float:
             # are quasi-convex) and all that a line ρα can say: its slope is μ²/2 in the limit.
             return mu**2 / 2
         case PureLoss(bounded_range=True):
-            return upward(loss.epsilon) ** 2 / 8  # Cesar & Rogers 2021, lemma 3.4
+            # Cesar & Rogers 2021, lemma 3.4. With L = ln(P/Q) in an interval of width ε, the
+            # function K(t) = ln E_Q[e^(tL)] = (t−1)·D has K(0) = K(1) = 0 and, as the variance of
+            # something in that interval, K″ ≤ ε²/4; so K(α) ≤ α(α−1)·ε²/8.
+            return upward(loss.epsilon) ** 2 / 8
         case PureLoss():
-            # Sharper than ε²/2 (Bun & Steinke, proposition 3.3), and the best possible:
+            # Sharper than ε²/2 (Bun & Steinke, proposition 3.3), and the best possible (Steinke
+            # 2024, "Tight RDP & zCDP bounds from pure DP"):
             # randomised response has (α−1)·D = ln cosh(√u·ε) − ln cosh(ε/2) with u = (α−½)².
             # ln cosh(√u·ε) is concave in u, so its tangent at u = ¼ lies above it; the slope
             # there is ε·tanh(ε/2), and u − ¼ = α(α−1).

@@ -1,0 +1,103 @@
+"""Documents are executed: python blocks and `console run` blocks run, other commands must parse."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tacit.cli.main import cli
+from tacit.data import load_dataset
+from tacit.errors import DatasetError
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w+)( run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TACIT = [sys.executable, "-m", "tacit.cli"]
+
+
+def blocks(kind: str, run: bool) -> list[object]:
+    found: list[object] = []
+    for page in PAGES:
+        for match in BLOCK.finditer(page.read_text(encoding="utf-8")):
+            if match[1] == kind and bool(match[2]) == run:
+                line = page.read_text(encoding="utf-8")[: match.start()].count("\n") + 1
+                name = f"{page.relative_to(ROOT)}:{line}"
+                found.append(pytest.param(match[3], id=name))
+    return found
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """A user's own machine: nothing of ours but the data sets at hand."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TACIT_H", "TACIT_L", "XDG_"))}
+    return {**kept, "TACIT_HOME": str(folder / "home"), "PYTHONWARNINGS": "error"}
+
+
+def run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{shlex.join(command[-3:])}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("code", blocks("python", run=False))
+def test_python_blocks_run(code: str, tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(code, encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
+
+
+def commands(text: str) -> list[list[str]]:
+    lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    words = [shlex.split(line, comments=True) for line in lines]
+    bare = [[w for i, w in enumerate(ws) if i or "=" not in w] for ws in words]
+    return [ws[1:] for ws in bare if ws and ws[0].removeprefix(".venv/bin/") == "tacit"]
+
+
+@pytest.mark.parametrize("text", blocks("console", run=True))
+def test_console_blocks_run(text: str, tmp_path: Path) -> None:
+    if "demo" in text:
+        try:
+            load_dataset("adult")
+        except DatasetError as error:
+            pytest.skip(str(error))
+    for words in commands(text):
+        run([*TACIT, *words], tmp_path)
+
+
+@pytest.mark.parametrize("text", blocks("console", run=False))
+def test_commands_exist(text: str) -> None:
+    for words in commands(text):
+        command: click.Command = cli
+        with click.Context(cli) as context:
+            while isinstance(command, click.Group) and words:
+                found = command.get_command(context, words[0])
+                assert found is not None, f"there is no command {words[0]!r}"
+                command, words = found, words[1:]
+            command.make_parser(context).parse_args(list(words))
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_decisions_cover_every_dependency() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    needed = [*project["dependencies"], *(need for extra in extras for need in extra)]
+    names = {re.split(r"[<>=\[]", need)[0] for need in needed} - {"tacit"}
+    pages = " ".join(
+        p.read_text(encoding="utf-8").lower() for p in ROOT.glob("docs/decisions/*.md")
+    )
+    assert not [n for n in names if n not in pages and n.removeprefix("pytest-") not in pages]
