@@ -226,10 +226,14 @@ class LedgerFile:
             self.path.as_uri() + "?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
         )
         connection.text_factory = lambda raw: raw.decode(errors="replace")
-        # EXTRA also syncs the folder once the journal is removed; without it a power failure can
-        # bring the journal back and undo a commit that was already acknowledged.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA fullfsync = ON")  # macOS; elsewhere without effect
+        try:
+            # EXTRA also syncs the folder once the journal is removed; without it a power failure
+            # can bring the journal back and undo a commit that was already acknowledged.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA fullfsync = ON")  # macOS; elsewhere without effect
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def use_rollback_journal(self) -> None:
