@@ -20,7 +20,11 @@ ARROWS: dict[str, set[str]] = {
     "crypto": {"errors"},
     "privacy": {"errors", "crypto"},
     "data": {"errors", "crypto", "privacy"},
-    "cli": {"errors", "home", "crypto", "privacy", "data"},
+    "programs": {"errors", "crypto", "privacy", "data"},
+    "engines": {"errors"},
+    "channels": {"errors", "crypto", "privacy", "data", "programs", "engines"},
+    "estimators": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
+    "cli": {"errors", "home", "crypto", "privacy", "data", "programs", "channels", "engines"},
 }
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from tacit.data import Batch, Encoder, Schema, clip_to_ball, read_batches
-from tacit.errors import InputError, SchemaError, UsageError
+from tacit.data import Batch, Encoder, Schema, read_batches
+from tacit.errors import SchemaError, UsageError
 
 DOCUMENT: dict[str, Any] = {
     "columns": {
@@ -122,46 +121,7 @@ def test_declared_bounds_hold(rows: list[tuple[Any, ...]], interval: Any) -> Non
     assert Encoder(SCHEMA).bound("L2") == pytest.approx(math.sqrt(5))
 
 
-@given(
-    hnp.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 4), st.integers(1, 9)),
-        elements=st.floats(-1e300, 1e300),
-    ),
-    st.floats(1e-6, 1e6),
-)
-def test_clip_to_ball_in_exact_arithmetic(X: Any, radius: float) -> None:
-    for norm in ("L1", "L2", "Linf"):
-        clipped = clip_to_ball(X, radius, norm)
-        for before, after in zip(X, clipped, strict=True):
-            exact = [abs(Fraction(v)) for v in after]
-            limit = Fraction(radius)
-            if norm == "L1":
-                assert sum(exact) <= limit
-            elif norm == "L2":
-                assert sum(v * v for v in exact) <= limit**2
-            else:
-                assert max(exact) <= limit
-            if np.abs(before).sum() < 0.999 * radius:  # then it is inside in every norm
-                np.testing.assert_array_equal(before, after)
-
-
-def test_clip_to_ball_keeps_the_direction() -> None:
-    X = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [1e-300, 0.0]])
-    clipped = clip_to_ball(X, 1.0)
-    np.testing.assert_allclose(clipped[0], [0.6, 0.8], rtol=1e-14)
-    np.testing.assert_array_equal(clipped[1:], X[1:])
-    np.testing.assert_allclose(clip_to_ball(X, 7.0, "L1")[0], [3.0, 4.0], rtol=1e-14)
-    assert X[0, 0] == 3.0  # the input is not changed
-
-
 def test_wrong_calls() -> None:
-    with pytest.raises(UsageError, match="radius"):
-        clip_to_ball([[1.0]], 0.0)
-    with pytest.raises(UsageError, match="norm"):
-        clip_to_ball([[1.0]], 1.0, "L3")
-    with pytest.raises(InputError, match="NaN"):
-        clip_to_ball([[math.nan]])
     with pytest.raises(UsageError, match="interval"):
         Encoder(SCHEMA, interval="wide")  # type: ignore[arg-type]
     other = Encoder(Schema.from_dict({"columns": {"x": {"type": "boolean"}}}))

@@ -210,7 +210,7 @@ def test_toml_round_trip(table: dict[str, Any], title: str) -> None:
 def test_a_schema_needs_no_pyarrow_and_a_table_says_how_to_get_it() -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from tacit.data import Encoder, Schema, clip_to_ball, partition\n"
+        "from tacit.data import Encoder, Schema, partition\n"
         "Encoder(Schema.from_dict({'columns': {'x': {'type': 'boolean'}}}))\n"
         "try:\n    from tacit.data import read_batches\n"
         "except Exception as error: print(type(error).__name__, error)\n"

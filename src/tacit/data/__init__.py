@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.data.batch import Batch
     from tacit.data.datasets import Dataset, load_dataset
-    from tacit.data.encode import Encoded, Encoder, clip_to_ball
+    from tacit.data.encode import Encoded, Encoder
     from tacit.data.partitions import partition
     from tacit.data.schema import Column, Layout, Schema
     from tacit.data.tables import check_table, read_batches
@@ -22,7 +22,6 @@ __all__ = [
     "Layout",
     "Schema",
     "check_table",
-    "clip_to_ball",
     "load_dataset",
     "partition",
     "read_batches",
@@ -38,7 +37,6 @@ _HOMES = {
     "Layout": "schema",
     "Schema": "schema",
     "check_table": "tables",
-    "clip_to_ball": "encode",
     "load_dataset": "datasets",
     "partition": "partitions",
     "read_batches": "tables",

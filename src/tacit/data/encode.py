@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from tacit.errors import InputError, UsageError
+from tacit.errors import UsageError
 from tacit.privacy.bound import Norm
+from tacit.privacy.clipping import clip_to_ball, norm_named
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from tacit.data.batch import Batch
     from tacit.data.schema import Column, Schema
 
-__all__ = ["Encoded", "Encoder", "clip_to_ball"]
+__all__ = ["Encoded", "Encoder"]
 
 Interval = Literal["unit", "symmetric"]
 
@@ -56,7 +57,7 @@ class Encoder:
         if not schema.features:
             raise UsageError("the schema has no feature: every column is a label, id or ignored.")
         self.schema, self.interval = schema, interval
-        self.ball = None if ball is None else _norm(ball)
+        self.ball = None if ball is None else norm_named(ball)
         names = [_coordinates(column) for column in schema.features]
         self.feature_names: tuple[str, ...] = tuple(n for block in names for n in block)
         self.width = len(self.feature_names)
@@ -64,7 +65,7 @@ class Encoder:
 
     def bound(self, norm: Norm | str) -> float:
         """The largest norm that any vector can have, rounded up."""
-        kind = _norm(norm)
+        kind = norm_named(norm)
         if self.ball is kind:
             return 1.0
         if self.ball is None:
@@ -121,43 +122,6 @@ class Encoder:
         # Rounding may step over the border by one unit in the last place: the bound must hold.
         unit = np.clip(unit, 0.0, 1.0)
         return unit if self.interval == "unit" else 2.0 * unit - 1.0
-
-
-def clip_to_ball(
-    X: ArrayLike, radius: float = 1.0, norm: Norm | str = Norm.L2
-) -> NDArray[np.float64]:
-    """Each row, shortened to `radius` if it is longer; its direction stays.
-
-    Rounding is in the safe direction: in exact arithmetic no returned row is longer than
-    `radius`. For that, rows within a rounding error of the sphere are shortened by as much.
-    """
-    array = np.array(X, dtype=np.float64, ndmin=2)
-    kind = _norm(norm)
-    if not 1e-200 <= radius <= 1e200:
-        raise UsageError(f"radius must be a number above 0 (and below 1e200), not {radius}.")
-    if not np.isfinite(array).all():
-        raise InputError("a value is NaN or infinite: treat missing values in the schema.")
-    if kind is Norm.LINF:
-        return np.clip(array, -radius, radius)
-    largest = np.abs(array).max(axis=1, initial=0.0)
-    # Divided by its largest entry first: squares neither overflow nor vanish.
-    shape = array / np.where(largest > 0, largest, 1.0)[:, None]
-    order = 1 if kind is Norm.L1 else 2
-    length = np.linalg.norm(shape, ord=order, axis=1)
-    # A sum of d terms, a root and two products: a relative error of less than (d + 8) ulp.
-    safe = radius * (1.0 - (array.shape[1] + 8) * np.finfo(np.float64).eps)
-    with np.errstate(over="ignore"):
-        long = largest * length > safe
-    array[long] = shape[long] * (safe / length[long])[:, None]
-    return array
-
-
-def _norm(norm: Norm | str) -> Norm:
-    try:
-        return Norm(norm)
-    except ValueError:
-        choices = ", ".join(repr(n.value) for n in Norm)
-        raise UsageError(f"norm must be one of {choices}, not {norm!r}.") from None
 
 
 def _numbers(column: Column) -> tuple[float, float]:

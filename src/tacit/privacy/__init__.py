@@ -6,6 +6,7 @@ from tacit.privacy.accounting import calibrate
 from tacit.privacy.audit import audit
 from tacit.privacy.bound import Bound, Grid, Norm
 from tacit.privacy.certificate import Certificate
+from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.release import Release
@@ -22,4 +23,5 @@ __all__ = [
     "Unit",
     "audit",
     "calibrate",
+    "clip_to_ball",
 ]

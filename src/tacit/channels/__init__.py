@@ -1,0 +1,1 @@
+"""Channels: who holds the data, who adds the noise, who sees what."""
