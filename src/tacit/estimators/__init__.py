@@ -1,0 +1,1 @@
+"""Estimators: programs run through the central channel, with scikit-learn's manners."""
