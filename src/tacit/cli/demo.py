@@ -1,12 +1,13 @@
 """`tacit demo`: the main job on one machine, without configuration.
 
-Today that is a private summary of a real data set; every later channel replaces the middle part and
-keeps the frame: budget, noise, certificate, picture.
+Today one holder learns; every later channel replaces the middle part and keeps the frame: budget,
+noise, certificate, picture.
 """
 
 from __future__ import annotations
 
-import json
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,22 @@ from tacit.errors import BudgetExceeded
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tacit.cli.summary import Answer
-    from tacit.data import Batch
-    from tacit.privacy import Ledger, Promise, Release
+    from tacit.channels.central import Outcome
+    from tacit.data.encode import Encoded
+    from tacit.data.schema import Schema
+    from tacit.privacy import Ledger, Promise
+    from tacit.programs.logistic import LogisticModel
 
 __all__ = ["demo"]
 
 DATASET = "adult"
-COLUMNS = ("income", "education", "age", "hours-per-week")
-TRUST = "The holder of the data, who adds the noise. Everyone else sees noisy figures only."
+QUESTION = "does a person earn more than 50,000 dollars a year?"
+SMALLER = (0.1, 0.3)  # parts of epsilon, learned too: what more privacy would cost
 
 
 @click.command()
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Its failure rate.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -39,154 +43,177 @@ TRUST = "The holder of the data, who adds the noise. Everyone else sees noisy fi
     help="Folder for the results.",
 )
 @json_option
-def demo(epsilon: float, out: Path, as_json: bool) -> None:
-    """A private summary of a real data set beside the exact one.
+def demo(epsilon: float, delta: float, out: Path, as_json: bool) -> None:
+    """Learn from a real data set under a promise, beside learning without one.
 
-    Writes the noisy figures, their certificate, a picture and a charged ledger.
+    Writes the model, its certificate, a picture and a charged ledger.
     """
     from tacit.privacy import Ledger, Promise
 
-    promise = Promise(epsilon)
+    promises = [Promise(epsilon * part, delta) for part in (*SMALLER, 1.0)]
     words = people(as_json=True)
-    batch, schema_digest = _read(words, promise)
+    data = _read(words)
     out.mkdir(parents=True, exist_ok=True)
     ledger = Ledger(out / "ledger.db")
-    spent = ledger.balance(DATASET, promise.unit).spent.epsilon if _known(ledger) else 0
-    ledger.allow(DATASET, promise.unit, float(spent) + epsilon)
-    answers, files = _release(words, batch, promise, ledger, out, schema_digest)
-    refusal = _try_again(ledger, promise)
+    _allow(ledger, promises)
+    results = [_learned(words, data, Promise(math.inf), None)]
+    results += [_learned(words, data, promise, ledger) for promise in promises]
+    files = _written(words, data, results, out)
+    refusal = _try_again(ledger, promises[-1])
     if as_json:
-        print_document(_document(promise, answers, files, refusal))
+        print_document(_document(data, results, files, refusal))
     else:
-        _show(people(), promise, answers, files, refusal)
+        _show(people(), data, results, files, refusal)
 
 
-def _read(words: Console, promise: Promise) -> tuple[Batch, str]:
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Both parts of the data set, encoded by its public schema."""
+
+    schema: Schema
+    train: Encoded
+    test: Encoded
+    names: tuple[str, ...]
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always saying the commoner answer."""
+        import numpy as np
+
+        assert self.test.y is not None  # the schema has a label
+        share = float(np.mean(self.test.y == 1))
+        return max(share, 1 - share)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    promise: Promise
+    outcome: Outcome[Any, LogisticModel]
+    accuracy: float
+
+
+def _read(words: Console) -> Data:
     from tacit.data import Batch, load_dataset, read_batches
+    from tacit.programs.logistic import Logistic
 
     with words.status(f"looking for the data set {DATASET} …") as status:
-        data = load_dataset(DATASET, say=status.update)
+        found = load_dataset(DATASET, say=status.update)
         status.update("reading and checking every record …")
-        batch = Batch.concat(list(read_batches(data.train, data.schema)))
-    words.print(f"{data.title}: {batch.rows:,} records ({data.found}). {data.source}")
-    promise.check_population(batch.rows)
-    return batch, data.schema.digest
+        encoder = Logistic().encoder(found.schema)
+        train, test = (
+            encoder.encode(Batch.concat(list(read_batches(table, found.schema))))
+            for table in (found.train, found.test)
+        )
+    words.print(f"{found.title}: {len(train.X):,} records ({found.found}). {found.source}")
+    return Data(found.schema, train, test, encoder.feature_names)
 
 
-def _known(ledger: Ledger) -> bool:
-    return any(balance.dataset == DATASET for balance in ledger.balances())
+def _allow(ledger: Ledger, promises: list[Promise]) -> None:
+    """Just enough for this demonstration, on top of what earlier ones in the folder spent."""
+    spent = [b.spent for b in ledger.balances() if b.dataset == DATASET]
+    epsilon = sum(float(a.epsilon) for a in spent) + math.fsum(p.epsilon for p in promises)
+    delta = sum(float(a.delta) for a in spent) + math.fsum(p.delta for p in promises)
+    ledger.allow(DATASET, "record", round(epsilon, 12), float(f"{delta:.12g}"))
 
 
-def _release(
-    words: Console, batch: Batch, promise: Promise, ledger: Ledger, out: Path, schema_digest: str
-) -> tuple[list[Answer], dict[str, Path]]:
-    """Reserve, draw, write, sign, charge: in this order."""
-    from rich.progress import track
+def _learned(words: Console, data: Data, promise: Promise, ledger: Ledger | None) -> Result:
+    from rich.progress import Progress
 
-    from tacit.cli.plot import plot_summary
-    from tacit.cli.summary import answer, questions, spends
-    from tacit.crypto.signing import SigningKey
+    from tacit.channels.central import Central
+    from tacit.data.records import ArrayRecords
+    from tacit.programs.logistic import Logistic
+
+    promise.check_population(len(data.train.X))
+    program, records = Logistic(), ArrayRecords(data.train.X, data.train.y)
+    name = f"ε = {promise.epsilon:g}" if promise.is_private else "no privacy"
+    with Progress(console=words, transient=True) as progress:
+        task = progress.add_task(name)
+
+        def advance(done: int, planned: int) -> None:
+            progress.update(task, completed=done, total=planned)
+
+        channel = Central(ledger=ledger, dataset=DATASET, progress=advance)
+        outcome = channel.run(program, records, data.schema, promise)
+    accuracy = float((outcome.model.predict(data.test.X) == data.test.y).mean())
+    return Result(promise, outcome, accuracy)
+
+
+def _written(words: Console, data: Data, results: list[Result], out: Path) -> dict[str, Path]:
+    from dataclasses import replace
+
+    from tacit.cli.plot import plot_learning
+    from tacit.crypto.signing import SigningKey, digest
     from tacit.home import tacit_home
+    from tacit.programs.files import to_bytes
 
-    columns = [column for column in batch.schema.columns if column.name in COLUMNS]
-    asked = questions(sorted(columns, key=lambda c: COLUMNS.index(c.name)), promise)
     files = {
-        "summary": out / "summary.json",
-        "certificate": out / "summary.json.certificate.json",
-        "picture": out / "summary.png",
+        "model": out / "model.safetensors",
+        "certificate": out / "model.safetensors.certificate.json",
+        "picture": out / "learning.png",
         "ledger": out / "ledger.db",
     }
-    with ledger.reserve(promise, DATASET, "summary") as reservation:
-        head = ledger.head
-        reservation.mark_drawn()
-        steps = track(asked, "drawing noise", console=words, transient=True)
-        answers = [answer(question, batch) for question in steps]
-        summary = json.dumps([a.released() for a in answers], indent=1, ensure_ascii=False).encode()
-        files["summary"].write_bytes(summary)
-        certificate = _certificate(promise, spends(asked), summary, schema_digest, head)
-        key = SigningKey.load_or_create(tacit_home() / "keys" / "holder.pem")
-        signed = certificate.signed(key).to_json()
-        files["certificate"].write_text(signed, encoding="utf-8")
-        reservation.commit(certificate=_digest(signed.encode()))
+    outcome = results[-1].outcome
+    model = to_bytes(outcome.model)
+    files["model"].write_bytes(model)
+    key = SigningKey.load_or_create(tacit_home() / "keys" / "holder.pem")
+    certificate = replace(outcome.certificate, subject=digest(model)).signed(key)
+    files["certificate"].write_text(certificate.to_json(), encoding="utf-8")
     with words.status("drawing the picture …"):
-        plot_summary(answers, promise, files["picture"])
-    return answers, files
-
-
-def _digest(data: bytes) -> str:
-    from tacit.crypto.signing import digest
-
-    return digest(data)
-
-
-def _certificate(
-    promise: Promise, releases: tuple[Release, ...], summary: bytes, schema_digest: str, head: str
-) -> Any:
-    from tacit.privacy import Certificate
-    from tacit.privacy.accounting import cost
-
-    return Certificate(
-        promise=promise,
-        releases=releases,
-        trust=TRUST,
-        accountant=cost(releases, promise.delta, promise.adjacency).accountant,
-        program="summary 1",
-        program_digest=_digest(json.dumps(["summary 1", *COLUMNS]).encode()),
-        schema_digest=schema_digest,
-        subject=_digest(summary),
-        secure_randomness=True,
-        ledger=head,
-    )
+        private, exact = results[-1], results[0]
+        plot_learning(
+            [(r.promise.epsilon, r.accuracy) for r in results[1:]],
+            (exact.accuracy, data.majority),
+            (data.names, private.outcome.model.coef[0], exact.outcome.model.coef[0]),
+            private.promise,
+            files["picture"],
+        )
+    return files
 
 
 def _try_again(ledger: Ledger, promise: Promise) -> str:
-    """A second summary of the same records must be refused: that is what the ledger is for."""
+    """Learning once more from the same records must be refused: that is what the ledger is for."""
     try:
-        ledger.reserve(promise, DATASET, "summary, again").release()
+        ledger.reserve(promise, DATASET, "once more").release()
     except BudgetExceeded as refusal:
         return str(refusal)
     return "it was not refused"
 
 
 def _document(
-    promise: Promise, answers: list[Answer], files: dict[str, Path], refusal: str
+    data: Data, results: list[Result], files: dict[str, Path], refusal: str
 ) -> dict[str, Any]:
     return {
-        "promise": {"epsilon": promise.epsilon, "delta": promise.delta},
-        "answers": [
-            {**a.released(), "exact": dict(zip(a.question.cells, a.exact, strict=True))}
-            for a in answers
+        "question": QUESTION,
+        "records": len(data.train.X),
+        "majority": data.majority,
+        "results": [
+            {
+                "epsilon": r.promise.epsilon if r.promise.is_private else None,
+                "delta": r.promise.delta,
+                "test_accuracy": r.accuracy,
+            }
+            for r in results
         ],
         "files": {name: str(path) for name, path in files.items()},
-        "second_summary": refusal,
+        "once_more": refusal,
     }
 
 
 def _show(
-    words: Console, promise: Promise, answers: list[Answer], files: dict[str, Path], refusal: str
+    words: Console, data: Data, results: list[Result], files: dict[str, Path], refusal: str
 ) -> None:
     from rich.table import Table
 
-    table = Table(title=f"A private summary, {promise}")
-    for heading, side in (("of", "left"), ("", "left"), ("exact", "right"), ("private", "right")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
-    table.add_column("95 % of the noise", justify="right")
-    for a in answers:
-        rows = zip(a.question.cells, a.exact, a.private, strict=True)
-        for number, (cell, exact, private) in enumerate(rows):
-            name = a.question.name if number == 0 else ""
-            reach = f"± {a.reach:.0f}" if a.reach is not None else ""
-            digits = 0 if a.reach is not None else 1
-            table.add_row(name, cell, f"{exact:,.{digits}f}", f"{private:,.{digits}f}", reach)
-        table.add_section()
+    table = Table(title=f"Logistic regression: {QUESTION}")
+    table.add_column("promise")
+    table.add_column("accuracy on the test part", justify="right")
+    table.add_row("always the commoner answer", f"{data.majority:.2%}")
+    for result in sorted(results, key=lambda r: r.promise.epsilon):
+        promise = str(result.promise) if result.promise.is_private else "no privacy"
+        table.add_row(promise, f"{result.accuracy:.2%}")
     words.print(table)
-    words.print("The exact column is shown because this data set is public. Only the private one")
-    words.print(f"was written to {files['summary']}.\n")
-    words.print(f"A second summary of the same records: {refusal}\n")
+    words.print(f"Once more from the same records: {refusal}\n")
     words.print("Look further:")
-    for command in (
-        f"tacit verify {files['summary']}",
-        f"tacit budget show --ledger {files['ledger']}",
-    ):
-        words.print(f"  .venv/bin/{command}")
+    words.print(f"  .venv/bin/tacit verify {files['model']}")
+    words.print(f"  .venv/bin/tacit budget show --ledger {files['ledger']}")
     words.print(f"  the picture: {files['picture']}")

@@ -6,34 +6,32 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tacit.errors import UsageError
 
 if TYPE_CHECKING:
-    from tacit.cli.summary import Answer
     from tacit.privacy import Promise
 
-__all__ = ["plot_summary"]
+__all__ = ["plot_learning"]
 
-EXACT, PRIVATE = "#c3cede", "#1f5fbf"
-LINEAR_BELOW = 20  # counts; above, the axis is logarithmic, so that small cells can be seen
+EXACT, PRIVATE = "#8a97ab", "#1f5fbf"
+MOST = 14  # features shown
 
 
-def plot_summary(answers: Sequence[Answer], promise: Promise, path: Path) -> None:
-    """Each histogram, exact behind private, with the reach of 95 % of its noise."""
+def plot_learning(
+    curve: Sequence[tuple[float, float]],
+    lines: tuple[float, float],
+    weights: tuple[Sequence[str], Any, Any],
+    promise: Promise,
+    path: Path,
+) -> None:
+    """Accuracy against ε, and the heaviest weights with and without privacy."""
     plt = _pyplot()
-    histograms = [a for a in answers if a.question.kind == "histogram"]
-    rows = -(-len(histograms) // 2)
-    figure, axes = plt.subplots(rows, 2, figsize=(11, 4.1 * rows + 0.7), squeeze=False)
-    for axis, histogram in zip(axes.flat, histograms, strict=False):
-        _bars(axis, histogram)
-        axis.set_title(_title(histogram, answers), fontsize=11, loc="left")
-    for axis in axes.flat[len(histograms) :]:
-        axis.axis("off")
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.suptitle(f"A private summary beside the exact one: {promise}", fontsize=13)
-    figure.legend(handles, labels, loc="upper right", bbox_to_anchor=(1, 0.965), ncols=2,
-                  frameon=False)  # fmt: skip
-    figure.tight_layout(rect=(0, 0, 1, 0.965))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), width_ratios=(1, 1.25))
+    _curve(left, curve, lines)
+    _weights(right, weights, promise)
+    figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -49,30 +47,33 @@ def _pyplot() -> Any:
     return plt
 
 
-def _bars(axis: Any, answer: Answer) -> None:
-    cells = answer.question.cells
-    places = range(len(cells))
-    axis.bar(places, answer.exact, width=0.92, color=EXACT, label="exact")
-    axis.errorbar(
-        places, answer.private, yerr=answer.reach, fmt="o", color=PRIVATE, markersize=4,
-        capsize=3, label="private, with the reach of 95 % of the noise",
-    )  # fmt: skip
-    steep = sum(map(len, cells)) > 40
-    axis.set_xticks(places, cells, rotation=45 if steep else 0, ha="right" if steep else "center")
-    axis.set_yscale("symlog", linthresh=LINEAR_BELOW)
-    axis.set_ylim(min(0, *answer.private) - LINEAR_BELOW / 2, 2 * max(answer.exact))
-    axis.axhline(0, color="0.4", linewidth=0.8)
-    axis.set_ylabel("records (log scale)")
+def _curve(axis: Any, curve: Sequence[tuple[float, float]], lines: tuple[float, float]) -> None:
+    epsilons, accuracies = zip(*curve, strict=True)
+    exact, majority = lines
+    axis.axhline(exact, color=EXACT, label="no privacy")
+    axis.axhline(majority, color=EXACT, linestyle=":", label="always the commoner answer")
+    axis.plot(epsilons, accuracies, "o-", color=PRIVATE, label="private")
+    axis.set_xscale("log")
+    axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    axis.minorticks_off()
+    axis.set_xlabel("ε: smaller is more private")
+    axis.set_title("accuracy on the test part", loc="left", fontsize=11)
+    axis.legend(frameon=False, loc="center right")
+    _bare(axis)
+
+
+def _weights(axis: Any, weights: tuple[Sequence[str], Any, Any], promise: Promise) -> None:
+    names, private, exact = weights
+    heaviest = np.argsort(-np.abs(exact))[:MOST][::-1]
+    places = np.arange(len(heaviest))
+    axis.barh(places, exact[heaviest], color=EXACT, height=0.75, label="no privacy")
+    axis.plot(private[heaviest], places, "o", color=PRIVATE, label=f"private, {promise}")
+    axis.set_yticks(places, [names[i] for i in heaviest], fontsize=8)
+    axis.axvline(0, color="0.4", linewidth=0.8)
+    axis.set_title("the heaviest weights", loc="left", fontsize=11)
+    axis.legend(frameon=False, fontsize=8, loc="lower right")
+    _bare(axis)
+
+
+def _bare(axis: Any) -> None:
     axis.spines[["top", "right"]].set_visible(False)
-
-
-def _title(histogram: Answer, answers: Sequence[Answer]) -> str:
-    """The column, and its private quartiles if it has any."""
-    column = histogram.question.column
-    quartiles = [
-        f"{a.private[0]:.1f}"
-        for a in answers
-        if a.question.kind == "quantile" and a.question.column == column
-    ]
-    name = histogram.question.name
-    return f"{name}   (private quartiles: {', '.join(quartiles)})" if quartiles else name
