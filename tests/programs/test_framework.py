@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
+from tacit.crypto.signing import SigningKey
 from tacit.data import Schema
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords, TableRecords
@@ -22,7 +23,7 @@ from tacit.errors import BudgetExceeded, InputError, InternalFault, TableError, 
 from tacit.privacy import Adjacency, Ledger, Norm, Promise
 from tacit.privacy.accounting import cost
 from tacit.privacy.recompute import recomputed_epsilon
-from tacit.programs.contribute import clipped_sum, decoded, person_sum, sampled
+from tacit.programs.contribute import Prepared, clipped_sum, decoded, person_sum, sampled
 from tacit.programs.files import from_bytes, load, save, to_bytes
 from tacit.programs.levels import Levels, block_grid
 from tacit.programs.program import Block, Program, Query, Share, norm_for
@@ -159,14 +160,24 @@ class TestUnits:
         outcome = Central(randomness=SeededRandomness(2)).run(
             program, ArrayRecords(np.ones((4000, 1))), SCHEMA, Promise(1000.0, 1e-6)
         )
-        sizes = outcome.model[:, 0]
+        sizes = outcome.model[:, 0]  # scaled up by the channel
         assert len(set(sizes.round().tolist())) > 10
-        assert sizes.mean() == pytest.approx(1000, abs=40)
-        assert sizes.std() == pytest.approx(math.sqrt(4000 * 0.25 * 0.75), rel=0.4)
+        assert sizes.mean() == pytest.approx(4000, abs=160)
+        assert sizes.std() == pytest.approx(4 * math.sqrt(4000 * 0.25 * 0.75), rel=0.4)
+
+    def test_sampling_may_be_set_for_a_whole_run(self) -> None:
+        channel = Central(randomness=SeededRandomness(2), sampling=Fraction(1, 10))
+        records = ArrayRecords(np.ones((4000, 1)))
+        outcome = channel.run(Total(times=20), records, SCHEMA, Promise(1.0, 1e-6))
+        assert {release.sampling for release in outcome.certificate.releases} == {Fraction(1, 10)}
+        assert outcome.certificate.signed(SigningKey.generate()).verify().epsilon <= 1.001
+        assert outcome.model.mean() == pytest.approx(4000, rel=0.1)
 
     def test_all_columns_are_sampled_together(self) -> None:
         X = np.arange(1000.0)[:, None]
-        (kept,) = sampled([Encoded(X, X[:, 0], X[:, 0])], Fraction(1, 2), SeededRandomness(3))
+        batch = Prepared(Encoded(X, X[:, 0], X[:, 0]))
+        (ready,) = sampled([batch], Fraction(1, 2), SeededRandomness(3))
+        kept = ready.batch
         assert kept.y is not None
         assert kept.person is not None
         assert np.array_equal(kept.X[:, 0], kept.y)
@@ -208,6 +219,20 @@ class TestCentral:
         outcome = channel.run(program, records, SCHEMA, Promise(math.inf))
         assert outcome.model[:, 0].tolist() == [100, 100, 100]
         assert seen == [(1, 3), (2, 3), (3, 3)]
+
+    def test_windows_of_new_records_compose_in_parallel(self, tmp_path: Path) -> None:
+        ledger = Ledger(tmp_path / "ledger.db")
+        ledger.allow("data", "record", 1.0)
+        channel = Central(ledger=ledger, randomness=SeededRandomness(4))
+        windows = (ArrayRecords(np.ones((100 * i, 1))) for i in (1, 2, 3))
+        outcomes = list(channel.follow(Total(times=3), windows, SCHEMA, Promise(1.0)))
+        assert ledger.balance("data", "record").spent.epsilon == 1  # not 3
+        last = outcomes[-1]
+        assert last.model[:, 0] == pytest.approx([100, 200, 300], abs=20)
+        assert [r.part for r in last.certificate.releases] == ["window 1", "window 2", "window 3"]
+        assert last.certificate.signed(SigningKey.generate()).verify().epsilon <= 1
+        with pytest.raises(BudgetExceeded):  # all records once more would cost again
+            channel.run(Total(), ArrayRecords(np.ones((9, 1))), SCHEMA, Promise(0.5))
 
     def test_a_map_of_the_wrong_shape_is_a_defect(self) -> None:
         with pytest.raises(InternalFault, match=r"total\.map"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,16 +13,25 @@ from numpy.typing import NDArray
 
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.signing import digest
-from tacit.data.records import Records
+from tacit.data.records import ArrayRecords, Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.promise import Promise, Unit
-from tacit.programs.contribute import decoded, holder_sum, person_sum, record_sum, sampled
+from tacit.privacy.release import Release
+from tacit.programs.contribute import (
+    Prepared,
+    decoded,
+    holder_sum,
+    person_sum,
+    prepared,
+    record_sum,
+    sampled,
+)
 from tacit.programs.levels import Levels
-from tacit.programs.program import Program, Query
+from tacit.programs.program import Program, Query, Share
 
 __all__ = ["TRUST", "Central", "Outcome"]
 
@@ -44,6 +55,8 @@ class Central:
     """Runs programs over one holder's records.
 
     ledger, dataset   where the whole promise is reserved before anything is drawn
+    sampling          each unit takes part in each round with this probability, secretly: less noise
+                      per round for the same promise (amplification), less data per round
     progress          is told after each round: (rounds done, rounds planned)
     """
 
@@ -51,15 +64,14 @@ class Central:
     randomness: Randomness = SYSTEM
     ledger: Ledger | None = None
     dataset: str = "data"
+    sampling: Fraction = Fraction(1)
     progress: Callable[[int, int], None] | None = None
 
     def run(
         self, program: Program[S, M], records: Records, schema: Schema, promise: Promise
     ) -> Outcome[S, M]:
         """Reserve the whole promise, run all rounds, charge it."""
-        if self.ledger is None:
-            return self.rounds(program, records, schema, promise)
-        with self.ledger.reserve(promise, self.dataset, program.name) as reservation:
+        with self._reserved(promise, program) as reservation:
             return self.rounds(program, records, schema, promise, reservation)
 
     def rounds(
@@ -72,24 +84,75 @@ class Central:
     ) -> Outcome[S, M]:
         """All rounds, under a reservation that the caller has made."""
         state = program.init(schema, promise)
-        plan = program.plan(state)
+        plan = self._sampled(program.plan(state))
         levels = Levels.planned(promise, plan)
         done, planned = 0, sum(share.count for share in plan)
+        batches = _passes(program, records, state)
         while (query := program.query(state)) is not None:
-            total = self._sum(program, records, state, query, levels)
+            total = self._sum(program, batches(), state, query, levels)
             if done == 0 and reservation is not None:
                 reservation.mark_drawn()
             state = program.reduce(self._noisy(total, query, levels), state)
             done += 1
             if self.progress is not None:
                 self.progress(done, planned)
-        certificate = self._certificate(program, schema, promise, levels)
+        certificate = self._certificate(program, schema, promise, levels.releases)
         return Outcome(program.result(state), state, certificate)
 
+    def follow(
+        self,
+        program: Program[S, M],
+        windows: Iterable[Records],
+        schema: Schema,
+        promise: Promise,
+    ) -> Iterator[Outcome[S, M]]:
+        """Online learning: one round per window of new records, each kept to the whole promise.
+
+        A record lies in one window, so the windows compose in parallel: the cost is that of the
+        worst, not their sum. Windows must be disjoint; the caller answers for that. Yields the
+        model after each window.
+        """
+        state = program.init(schema, promise)
+        shares = {share.name: share for share in self._sampled(program.plan(state))}
+        releases: tuple[Release, ...] = ()
+        for number, records in enumerate(windows, start=1):
+            query = program.query(state)
+            if query is None:
+                return
+            window = f"window {number}"
+            plan = [replace(shares[block.name], count=1) for block in query.blocks]
+            levels = Levels.planned(promise, plan)
+            with self._reserved(promise, program, window) as reservation:
+                batches = _passes(program, records, state)
+                total = self._sum(program, batches(), state, query, levels)
+                if reservation is not None:
+                    reservation.mark_drawn()
+                state = program.reduce(self._noisy(total, query, levels), state)
+            releases += tuple(replace(release, part=window) for release in levels.releases)
+            certificate = self._certificate(program, schema, promise, releases)
+            yield Outcome(program.result(state), state, certificate)
+
+    def _sampled(self, plan: Sequence[Share]) -> list[Share]:
+        if self.sampling == 1:
+            return list(plan)
+        return [replace(share, sampling=self.sampling) for share in plan]
+
+    def _reserved(
+        self, promise: Promise, program: Program[S, M], part: str | None = None
+    ) -> AbstractContextManager[Reservation | None]:
+        if self.ledger is None:
+            return nullcontext()
+        return self.ledger.reserve(promise, self.dataset, program.name, part)
+
     def _sum(
-        self, program: Program[S, M], records: Records, state: S, query: Query, levels: Levels
+        self,
+        program: Program[S, M],
+        batches: Iterable[Prepared],
+        state: S,
+        query: Query,
+        levels: Levels,
     ) -> NDArray[np.int64]:
-        batches, rate, clip = records.batches(), levels.sampling(query), levels.promise.is_private
+        rate, clip = levels.sampling(query), levels.promise.is_private
         match levels.promise.unit:
             case Unit.PERSON:
                 return person_sum(program, batches, state, query, rate, self.randomness, clip)
@@ -104,12 +167,16 @@ class Central:
     def _noisy(self, total: NDArray[np.int64], query: Query, levels: Levels) -> NDArray[np.float64]:
         for (_, place), mechanism in zip(query.slices(), levels.charge(query), strict=False):
             total[place] = mechanism.perturb(total[place], self.randomness)
-        return decoded(total, query)
+        # A sample's sum, scaled up, is an unbiased estimate of the sum.
+        return decoded(total, query) / float(levels.sampling(query))
 
     def _certificate(
-        self, program: Program[S, M], schema: Schema, promise: Promise, levels: Levels
+        self,
+        program: Program[S, M],
+        schema: Schema,
+        promise: Promise,
+        releases: tuple[Release, ...],
     ) -> Certificate:
-        releases = levels.releases
         found = cost(releases, promise.delta, promise.adjacency) if releases else None
         return Certificate(
             promise=promise,
@@ -121,8 +188,19 @@ class Central:
             schema_digest=schema.digest,
             subject="",
             secure_randomness=self.randomness.secure,
+            promise_holds=program.promise_holds,
             ledger=None if self.ledger is None else self.ledger.head,
         )
+
+
+def _passes(
+    program: Program[Any, Any], records: Records, state: Any
+) -> Callable[[], Iterable[Prepared]]:
+    """One pass over the prepared batches per call: kept if in memory anyway, else made anew."""
+    if isinstance(records, ArrayRecords):
+        kept = [prepared(program, batch, state) for batch in records.batches()]
+        return lambda: kept
+    return lambda: (prepared(program, batch, state) for batch in records.batches())
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, str]:

@@ -1,1 +1,21 @@
 """Estimators: programs run through the central channel, with scikit-learn's manners."""
+
+from __future__ import annotations
+
+from tacit.estimators.itemsets import FrequentItemsets
+from tacit.estimators.kmeans import KMeans
+from tacit.estimators.linear import LinearRegression
+from tacit.estimators.logistic import LogisticRegression
+from tacit.estimators.mixture import GaussianMixture
+from tacit.estimators.naive_bayes import NaiveBayes
+from tacit.estimators.pca import PCA
+
+__all__ = [
+    "PCA",
+    "FrequentItemsets",
+    "GaussianMixture",
+    "KMeans",
+    "LinearRegression",
+    "LogisticRegression",
+    "NaiveBayes",
+]

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 
 from tacit.channels.central import Central, Outcome
 from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
-from tacit.data.batch import Batch
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
 from tacit.engines import Engine, Serial, Threads
 from tacit.errors import PromiseError
+from tacit.estimators.scaling import Scaling
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
@@ -28,58 +28,30 @@ from tacit.privacy.release import Release
 from tacit.programs.program import Program
 from tacit.programs.ranges import Range, Ranges
 
-__all__ = ["PrivateEstimator", "Scaling"]
+__all__ = ["PrivateEstimator"]
 
-S = TypeVar("S")
 M = TypeVar("M")
 Reals = NDArray[np.float64]
 
-# With neither bounds nor schema, this share of ε and δ finds bounds.
-BOUNDS_SHARE = Fraction(1, 10)
+# With no bounds given, this share of ε and δ finds them.
+BOUNDS_SHARE = 0.1
 LABELS_ARE_PUBLIC = "The set of labels was read off the data: it is taken to be public."
 BOUNDS_READ_OFF = "Bounds were read off the data, since there was no privacy to protect."
 
 
-class Scaling:
-    """Public bounds of plain numeric features, and the affine map into a program's encoding."""
-
-    def __init__(self, low: Reals, high: Reals, label: Column | None = None) -> None:
-        self.low, self.high = low, high
-        columns = [
-            Column(name=f"x{i}", type="number", bounds=(float(a), float(b)))
-            for i, (a, b) in enumerate(zip(low, high, strict=True))
-        ]
-        self.schema = Schema(columns=tuple(columns if label is None else [*columns, label]))
-
-    def encode(self, program: Program[Any, Any], X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
-        encoder = program.encoder(self.schema)
-        clipped = np.clip(X, self.low, self.high)
-        columns: dict[str, NDArray[Any]] = {f"x{i}": clipped[:, i] for i in range(X.shape[1])}
-        label = self.schema.label
-        if label is not None and y is not None:
-            columns[label.name] = y
-        encoded = encoder.encode(Batch(self.schema, columns, len(X)))
-        return ArrayRecords(encoded.X, encoded.y)
-
-    def affine(self, program: Program[Any, Any]) -> tuple[Reals, Reals]:
-        """slope, offset with encoded = slope · x + offset inside the bounds."""
-        ends = np.stack([self.low, self.high])
-        plain = Scaling(self.low, self.high)
-        at_low, at_high = plain.encode(program, ends, None).X
-        slope = (at_high - at_low) / (self.high - self.low)
-        return slope, at_low - slope * self.low
-
-
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateEstimator(BaseEstimator):
     """Parameters that every estimator takes.
 
     epsilon, delta, adjacency   the promise; `epsilon=math.inf` runs without noise
-    bounds                      (low, high), public: numbers, or one value per feature
+    bounds                      (low, high), public: two numbers, or one value per feature each
     ledger, dataset             path of a ledger to charge, and the data set's name in it
     random_state                None: secure randomness; a number: repeatable, and NOT secure
     n_jobs                      None or 1: one core; -1: all
     verbose                     1 shows progress
     """
+
+    # One scale for all features, where distances between records matter.
+    _uniform = False
 
     epsilon: float
     delta: float
@@ -92,8 +64,34 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     verbose: int
     certificate_: Certificate
 
-    def _promise(self) -> Promise:
-        return Promise(self.epsilon, self.delta, adjacency=self.adjacency)  # type: ignore[arg-type]
+    def _fit(
+        self,
+        program: Program[Any, M],
+        X: Reals,
+        y: NDArray[Any] | None = None,
+        classes: NDArray[Any] | None = None,
+        label_bounds: Any = None,
+    ) -> tuple[M, Scaling]:
+        """Find bounds, run the program, and charge the ledger once for both.
+
+        y is a class number if `classes` are given, else a plain number.
+        """
+        promise = Promise(self.epsilon, self.delta, adjacency=self.adjacency)  # type: ignore[arg-type]
+        promise.check_population(len(X))
+        run = _Run(self, program, X, y, classes, label_bounds, promise)
+        if self.ledger is None:
+            outcome, scaling = run.release(None)
+        else:
+            ledger = Ledger(self.ledger)
+            with ledger.reserve(promise, self.dataset, type(self).__name__) as reservation:
+                head = ledger.head
+                outcome, scaling = run.release(reservation)
+            outcome = replace(outcome, certificate=replace(outcome.certificate, ledger=head))
+        self.certificate_ = outcome.certificate
+        return outcome.model, scaling
+
+    def _channel(self) -> Central:
+        return Central(self._engine(), self._randomness(), progress=self._progress())
 
     def _randomness(self) -> Randomness:
         if self.random_state is None:
@@ -102,60 +100,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return SeededRandomness(int(self.random_state))
         return SeededRandomness(int(self.random_state.randint(2**31)))
 
-    def _fit(
-        self, program: Program[S, M], X: Reals, y: NDArray[Any] | None, label: Column | None = None
-    ) -> tuple[M, Scaling]:
-        """Find bounds, run the program, charge the ledger once for both."""
-        promise = self._promise()
-        promise.check_population(len(X))
-        channel = Central(self._engine(), self._randomness(), progress=self._progress())
-        if self.ledger is None:
-            outcome, scaling = self._released(channel, program, X, y, label, promise, None)
-        else:
-            ledger = Ledger(self.ledger)
-            purpose = type(self).__name__
-            with ledger.reserve(promise, self.dataset, purpose) as reservation:
-                outcome, scaling = self._released(
-                    channel, program, X, y, label, promise, reservation
-                )
-                head = ledger.head
-            outcome = replace(outcome, certificate=replace(outcome.certificate, ledger=head))
-        self.certificate_ = outcome.certificate
-        return outcome.model, scaling
-
-    def _released(
-        self,
-        channel: Central,
-        program: Program[S, M],
-        X: Reals,
-        y: NDArray[Any] | None,
-        label: Column | None,
-        promise: Promise,
-        reservation: Reservation | None,
-    ) -> tuple[Outcome[S, M], Scaling]:
-        remarks = [LABELS_ARE_PUBLIC] if label is not None and label.categories else []
-        ranges: tuple[Release, ...] = ()
-        rest = promise
-        if self.bounds is not None:
-            low, high = _given(self.bounds, X.shape[1])
-        elif promise.is_private:
-            share, rest = _split(promise)
-            found = _learned(channel, X, share, reservation)
-            low, high = found.model.low, found.model.high
-            ranges = found.certificate.releases
-            remarks.append(f"Bounds were learned with ε = {share.epsilon:g} of the promise.")
-        else:
-            low, high = _read_off(X)
-            remarks.append(BOUNDS_READ_OFF)
-        scaling = Scaling(low, high, label)
-        records = scaling.encode(program, X, y)
-        outcome = channel.rounds(program, records, scaling.schema, rest, reservation)
-        certificate = _whole(outcome.certificate, promise, ranges, remarks)
-        return replace(outcome, certificate=certificate), scaling
-
     def _engine(self) -> Engine:
-        jobs = getattr(self, "n_jobs", None)
-        return Serial() if jobs in (None, 1) else Threads(None if jobs == -1 else jobs)
+        if self.n_jobs in (None, 1):
+            return Serial()
+        return Threads(None if self.n_jobs == -1 else self.n_jobs)
 
     def _progress(self) -> Any:
         if not self.verbose:
@@ -163,21 +111,105 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return lambda done, planned: print(f"round {done} of {planned}", flush=True)
 
 
+class _Run:
+    """One fit: its data and promise, and what was decided about bounds on the way."""
+
+    def __init__(
+        self,
+        estimator: PrivateEstimator,
+        program: Program[Any, Any],
+        X: Reals,
+        y: NDArray[Any] | None,
+        classes: NDArray[Any] | None,
+        label_bounds: Any,
+        promise: Promise,
+    ) -> None:
+        self.estimator, self.program, self.promise = estimator, program, promise
+        self.X, self.y, self.classes, self.label_bounds = X, y, classes, label_bounds
+        self.channel = estimator._channel()
+        self.remarks = [] if classes is None else [LABELS_ARE_PUBLIC]
+        self.ranges: tuple[Release, ...] = ()
+
+    def release(self, reservation: Reservation | None) -> tuple[Outcome[Any, Any], Scaling]:
+        scaling, promise = self._scaling(reservation)
+        records = scaling.encode(self.program, self.X, self.y)
+        outcome = self.channel.rounds(self.program, records, scaling.schema, promise, reservation)
+        return replace(outcome, certificate=self._whole(outcome.certificate)), scaling
+
+    def _scaling(self, reservation: Reservation | None) -> tuple[Scaling, Promise]:
+        """The bounds, and what is left of the promise."""
+        numbers = self._unbounded()
+        promise = self.promise
+        if not numbers:
+            low, high = np.zeros(0), np.zeros(0)
+        elif promise.is_private:
+            share, promise = _split(promise)
+            low, high = self._learned(np.column_stack(numbers), share, reservation)
+        else:
+            low, high = _read_off(np.column_stack(numbers))
+            self.remarks.append(BOUNDS_READ_OFF)
+        width = self.X.shape[1]
+        if self.estimator.bounds is not None:
+            ends = _given(self.estimator.bounds, width)
+        else:
+            ends, low, high = (low[:width], high[:width]), low[width:], high[width:]
+        return Scaling(*ends, self._label(low, high), self.estimator._uniform), promise
+
+    def _unbounded(self) -> list[NDArray[Any]]:
+        """The numbers whose bounds nobody gave."""
+        found = [] if self.estimator.bounds is not None else [self.X]
+        if self.y is not None and self.classes is None and self.label_bounds is None:
+            found.append(self.y)
+        return found
+
+    def _label(self, low: Reals, high: Reals) -> Column | None:
+        if self.y is None:
+            return None
+        if self.classes is not None:
+            names = tuple(str(i) for i in range(len(self.classes)))
+            return Column(name="y", type="category", role="label", categories=names)
+        if self.label_bounds is not None:
+            low, high = _given(self.label_bounds, 1)
+        ends = (float(low[0]), float(high[0]))
+        return Column(name="y", type="number", role="label", bounds=ends)
+
+    def _learned(
+        self, numbers: Reals, share: Promise, reservation: Reservation | None
+    ) -> tuple[Reals, Reals]:
+        nothing = Schema(columns=(Column(name="x", type="number", bounds=(0, 1)),))
+        program, records = Ranges(numbers.shape[1]), ArrayRecords(numbers)
+        found: Outcome[Any, Range] = self.channel.rounds(
+            program, records, nothing, share, reservation
+        )
+        self.ranges = found.certificate.releases
+        self.remarks.append(f"Bounds were learned with ε = {share.epsilon:g} of the promise.")
+        return found.model.low, found.model.high
+
+    def _whole(self, certificate: Certificate) -> Certificate:
+        """One certificate for the bounds and the program, under the whole promise."""
+        promise, releases = self.promise, (*self.ranges, *certificate.releases)
+        found = cost(releases, promise.delta, promise.adjacency).accountant if releases else "none"
+        return replace(
+            certificate,
+            promise=promise,
+            releases=releases,
+            accountant=found,
+            remarks=(*certificate.remarks, *self.remarks),
+        )
+
+
 def _split(promise: Promise) -> tuple[Promise, Promise]:
-    """A share for the bounds and the rest; ε and δ add up (basic composition)."""
-    share = float(BOUNDS_SHARE)
+    """A share for the bounds, and the rest; ε and δ add up (basic composition)."""
+    exact = Fraction(BOUNDS_SHARE)
     first, second = (
-        replace(promise, epsilon=promise.epsilon * part, delta=promise.delta * part)
-        for part in (share, 1 - share)
+        replace(
+            promise,
+            epsilon=float(np.nextafter(float(Fraction(promise.epsilon) * part), 0)),
+            delta=promise.delta * float(part),
+        )
+        for part in (exact, 1 - exact)
     )
     return first, second
-
-
-def _learned(
-    channel: Central, X: Reals, promise: Promise, reservation: Reservation | None
-) -> Outcome[Any, Range]:
-    nothing = Schema(columns=(Column(name="x", type="number", bounds=(0, 1)),))
-    return channel.rounds(Ranges(X.shape[1]), ArrayRecords(X), nothing, promise, reservation)
 
 
 def _given(bounds: Any, width: int) -> tuple[Reals, Reals]:
@@ -193,18 +225,7 @@ def _given(bounds: Any, width: int) -> tuple[Reals, Reals]:
     return low, high
 
 
-def _read_off(X: Reals) -> tuple[Reals, Reals]:
-    low, high = X.min(axis=0), X.max(axis=0)
+def _read_off(X: NDArray[Any]) -> tuple[Reals, Reals]:
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     flat = low >= high
     return np.where(flat, low - 1, low), np.where(flat, high + 1, high)
-
-
-def _whole(
-    certificate: Certificate, promise: Promise, ranges: tuple[Release, ...], remarks: list[str]
-) -> Certificate:
-    """One certificate for the bounds and the program, under the whole promise."""
-    releases = (*ranges, *certificate.releases)
-    found = cost(releases, promise.delta, promise.adjacency).accountant if releases else "none"
-    return replace(
-        certificate, promise=promise, releases=releases, accountant=found, remarks=tuple(remarks)
-    )

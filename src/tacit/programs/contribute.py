@@ -7,6 +7,7 @@ cores and machines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,24 +22,48 @@ from tacit.privacy.clipping import clip_to_ball
 from tacit.programs.levels import block_grid
 from tacit.programs.program import Program, Query
 
-__all__ = ["clipped_sum", "decoded", "holder_sum", "person_sum", "record_sum", "sampled"]
+__all__ = [
+    "Prepared",
+    "clipped_sum",
+    "decoded",
+    "holder_sum",
+    "person_sum",
+    "prepared",
+    "record_sum",
+    "sampled",
+]
 
 Integers = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch that the program's own `prepare` has made ready: done once, used in every round."""
+
+    batch: Encoded
+
+
+Given = Encoded | Prepared  # what is not prepared yet is prepared where it is used
+
+
+def prepared(program: Program[Any, Any], batch: Given, state: Any) -> Prepared:
+    return batch if isinstance(batch, Prepared) else Prepared(program.prepare(batch, state))
+
+
 def record_sum(
-    program: Program[Any, Any], batch: Encoded, state: Any, query: Query, clip: bool = True
+    program: Program[Any, Any], batch: Given, state: Any, query: Query, clip: bool = True
 ) -> Integers:
     """The batch's sum when every record is a unit. `clip` is off only where nothing is private."""
-    fast = program.map_sum(batch, state)
+    ready = prepared(program, batch, state)
+    fast = program.map_sum(ready.batch, state)
     if fast is not None:
         return fast
-    return clipped_sum(_mapped(program, batch, state, query), query, clip)
+    return clipped_sum(_mapped(program, ready, state, query), query, clip)
 
 
 def person_sum(
     program: Program[Any, Any],
-    batches: Iterable[Encoded],
+    batches: Iterable[Given],
     state: Any,
     query: Query,
     rate: Fraction = Fraction(1),
@@ -52,10 +77,11 @@ def person_sum(
     """
     sums: dict[Any, NDArray[np.float64]] = {}
     for batch in batches:
-        if batch.person is None:
+        ready = prepared(program, batch, state)
+        if ready.batch.person is None:
             raise UsageError("unit 'person' needs a column with role = \"person\" in the schema.")
-        rows = _mapped(program, batch, state, query)
-        people, places = np.unique(batch.person, return_inverse=True)
+        rows = _mapped(program, ready, state, query)
+        people, places = np.unique(ready.batch.person, return_inverse=True)
         own = np.zeros((len(people), query.length))
         np.add.at(own, places, rows)
         for person, total in zip(people.tolist(), own, strict=True):
@@ -68,7 +94,7 @@ def person_sum(
 
 def holder_sum(
     program: Program[Any, Any],
-    batches: Iterable[Encoded],
+    batches: Iterable[Given],
     state: Any,
     query: Query,
     clip: bool = True,
@@ -76,7 +102,7 @@ def holder_sum(
     """The sum when the whole holder is the unit: clipped once, as a whole."""
     total = np.zeros(query.length)
     for batch in batches:
-        total += _mapped(program, batch, state, query).sum(axis=0)
+        total += _mapped(program, prepared(program, batch, state), state, query).sum(axis=0)
     return clipped_sum(total[None, :], query, clip)
 
 
@@ -100,24 +126,25 @@ def decoded(integers: Integers, query: Query) -> NDArray[np.float64]:
 
 
 def sampled(
-    batches: Iterable[Encoded], rate: Fraction, randomness: Randomness = SYSTEM
-) -> Iterator[Encoded]:
+    batches: Iterable[Prepared], rate: Fraction, randomness: Randomness = SYSTEM
+) -> Iterator[Prepared]:
     """A secret Poisson sample of the records, drawn in their order, so that a seed repeats it."""
-    for batch in batches:
+    for ready in batches:
         if rate == 1:
-            yield batch
+            yield ready
             continue
-        kept = noise.bernoulli(rate, len(batch.X), randomness)
-        yield Encoded(*(None if part is None else part[kept] for part in batch))  # type: ignore[arg-type]
+        kept = noise.bernoulli(rate, len(ready.batch.X), randomness)
+        parts = (None if part is None else part[kept] for part in ready.batch)
+        yield Prepared(Encoded(*parts))  # type: ignore[arg-type]
 
 
 def _mapped(
-    program: Program[Any, Any], batch: Encoded, state: Any, query: Query
+    program: Program[Any, Any], ready: Prepared, state: Any, query: Query
 ) -> NDArray[np.float64]:
-    rows = np.asarray(program.map(batch, state), dtype=np.float64)
-    if rows.shape != (len(batch.X), query.length):
+    rows = np.asarray(program.map(ready.batch, state), dtype=np.float64)
+    if rows.shape != (len(ready.batch.X), query.length):
         raise InternalFault(
-            f"{program.name}.map gave {rows.shape} for {len(batch.X)} records and a query of "
-            f"length {query.length}."
+            f"{program.name}.map gave {rows.shape} for {len(ready.batch.X)} records and a query "
+            f"of length {query.length}."
         )
     return rows

@@ -18,7 +18,7 @@ from tacit.privacy.bound import Bound, Grid, Norm, power_of_two_below, round_up
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
-from tacit.programs.program import Block, Query, Share
+from tacit.programs.program import Block, Query, Share, norm_for
 
 __all__ = ["Levels", "block_grid"]
 
@@ -63,10 +63,9 @@ class Levels:
         roundings = 2 if bound.value > block.bound else 1  # replacing rounds two contributions
         widened = grid.widen(bound, block.length, roundings)
         scale = widened.value * self.multipliers[block.name]
-        if self.promise.delta == 0:
-            self._expect(block, Norm.L1)
+        self._expect(block, _norm(self.shares[block.name], self.promise))
+        if block.norm is Norm.L1:
             return Laplace(widened, round_up(scale), grid, block.length)
-        self._expect(block, Norm.L2)
         # The planned cost is that of a continuous Gaussian; see accounting/gaussian.md.
         variance = scale**2 + 4 * grid.step**2
         return Gaussian(widened, round_up(_root_up(variance)), grid, block.length)
@@ -122,11 +121,16 @@ class Levels:
 def _draft(share: Share, promise: Promise) -> Release:
     """A release of bound 1 whose relative scale follows the share's weight."""
     each = share.weight / share.count
-    if promise.delta == 0:
-        bound, scale = Bound(Norm.L1, Fraction(1)), 1 / each
-        return Release("laplace", bound, scale, count=share.count, sampling=share.sampling)
-    bound, scale = Bound(Norm.L2, Fraction(1)), round_up(1 / math.sqrt(each))
-    return Release("gaussian", bound, scale, count=share.count, sampling=share.sampling)
+    scale = 1 / each if promise.delta == 0 else round_up(1 / math.sqrt(each))
+    norm = _norm(share, promise)
+    mechanism = "laplace" if norm is Norm.L1 else "gaussian"
+    return Release(
+        mechanism, Bound(norm, Fraction(1)), scale, count=share.count, sampling=share.sampling
+    )
+
+
+def _norm(share: Share, promise: Promise) -> Norm:
+    return share.norm or norm_for(promise)
 
 
 def _root_up(value: Fraction) -> Fraction:

@@ -35,13 +35,16 @@ class Share:
 
     `weight` is relative to the other shares: it divides ε when the promise is pure, and the
     (ε, δ) budget of Gaussians, which is quadratic in 1/σ, otherwise. With `sampling` below 1 each
-    unit takes part in each of these rounds with that probability, secretly.
+    unit takes part in each of these rounds with that probability, secretly, and the channel scales
+    the sum up accordingly. `norm` is that of its
+    blocks where it is not `norm_for`'s: L1 asks for Laplace noise although δ > 0.
     """
 
     name: str
     weight: Fraction
     count: int = 1
     sampling: Fraction = Fraction(1)
+    norm: Norm | None = None
 
     def __post_init__(self) -> None:
         if self.weight <= 0 or self.count < 1 or not 0 < self.sampling <= 1:
@@ -102,10 +105,19 @@ class Program(ABC, Generic[S, M]):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    # False for a published method that is kept for comparison although its promise is broken.
+    promise_holds: ClassVar[bool] = True
 
     def encoder(self, schema: Schema) -> Encoder:
         """How records become vectors; the default maps numbers to [−1, 1]."""
         return Encoder(schema, interval="symmetric")
+
+    def prepare(self, batch: Encoded, state: S) -> Encoded:
+        """What can be done to a batch once for all rounds; `map` sees what this returns.
+
+        It may depend on the state only in what never changes from round to round.
+        """
+        return batch
 
     @abstractmethod
     def init(self, schema: Schema, promise: Promise) -> S:

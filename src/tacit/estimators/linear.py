@@ -1,0 +1,69 @@
+"""Linear regression."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.estimators.base import PrivateEstimator
+from tacit.programs.linear import LinearRegression as Program
+
+__all__ = ["LinearRegression"]
+
+
+class LinearRegression(RegressorMixin, PrivateEstimator):
+    """Least squares on noisy sufficient statistics.
+
+    `label_bounds` are the public bounds of y, (low, high). The other parameters are explained in
+    `tacit.estimators.base.PrivateEstimator`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        label_bounds: Any = None,
+        fit_intercept: bool = True,
+        adjacency: str = "add-remove",
+        ledger: str | None = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.label_bounds = label_bounds
+        self.fit_intercept = fit_intercept
+        self.adjacency = adjacency
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        program = Program(self.fit_intercept)
+        model, scaling = self._fit(
+            program, X, np.asarray(y, dtype=np.float64), label_bounds=self.label_bounds
+        )
+        slope, offset = scaling.affine(program)
+        stretch = (model.high - model.low) / 2
+        self.coef_ = stretch * model.coef * slope
+        self.intercept_ = float(
+            model.low + stretch * (1 + model.intercept + float(model.coef @ offset))
+        )
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)

@@ -1,0 +1,87 @@
+"""Gaussian mixtures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.estimators.base import PrivateEstimator
+from tacit.programs.mixture import Mixture as Program
+
+__all__ = ["GaussianMixture"]
+
+
+class GaussianMixture(DensityMixin, PrivateEstimator):
+    """A mixture of Gaussians by noisy expectation–maximisation.
+
+    All features are scaled alike, so that densities are those of X.
+    Parameters: `tacit.estimators.base.PrivateEstimator`.
+    """
+
+    _uniform = True
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        n_components: int = 1,
+        covariance_type: Literal["full", "diag", "spherical"] = "full",
+        max_iter: int | None = None,
+        adjacency: str = "add-remove",
+        ledger: str | None = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.max_iter = max_iter
+        self.adjacency = adjacency
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        program = Program(self.n_components, self.covariance_type, self.max_iter)
+        model, scaling = self._fit(program, X)
+        slope, offset = scaling.affine(program)
+        width = float(slope[0])  # the same for every feature
+        self.weights_ = model.weights
+        self.means_ = (model.means - offset) / width
+        self.covariances_ = model.covariances / width**2
+        self._model = replace(model, means=self.means_, covariances=self.covariances_)
+        return self
+
+    def _checked(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of the density at each record."""
+        X = self._checked(X)
+        return self._model.log_likelihoods(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of a record."""
+        return float(self.score_samples(X).mean())
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        X = self._checked(X)
+        return self._model.responsibilities(X)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        return np.asarray(self.predict_proba(X).argmax(axis=1))

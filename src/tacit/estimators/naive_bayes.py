@@ -1,0 +1,77 @@
+"""Naive Bayes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.estimators.base import PrivateEstimator
+from tacit.estimators.labels import class_numbers
+from tacit.programs.naive_bayes import NaiveBayes as Program
+
+__all__ = ["NaiveBayes"]
+
+
+class NaiveBayes(ClassifierMixin, PrivateEstimator):
+    """Gaussian naive Bayes on noisy counts, sums and squares of each class.
+
+    Parameters: `tacit.estimators.base.PrivateEstimator`. The set of labels is taken to be public.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        adjacency: str = "add-remove",
+        ledger: str | None = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.adjacency = adjacency
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        self.classes_, numbers = class_numbers(y)
+        program = Program()
+        model, scaling = self._fit(program, X, numbers, self.classes_)
+        slope, offset = scaling.affine(program)
+        self.class_prior_ = np.exp(model.class_log_prior)
+        self.theta_ = (model.mean - offset) / slope
+        self.var_ = model.variance / slope**2
+        return self
+
+    def _joint(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        joint = np.tile(np.log(self.class_prior_), (len(X), 1))
+        for k, (mean, variance) in enumerate(zip(self.theta_, self.var_, strict=True)):
+            far = (X - mean) ** 2 / variance + np.log(2 * np.pi * variance)
+            joint[:, k] -= 0.5 * far.sum(axis=1)
+        return joint
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        likeliest = self._joint(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        joint = self._joint(X)
+        return np.asarray(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(np.exp(self.predict_log_proba(X)))

@@ -1,0 +1,77 @@
+"""Principal components."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.estimators.base import PrivateEstimator
+from tacit.programs.pca import PCA as Program
+
+__all__ = ["PCA"]
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+    """The directions of largest variance, from noisy second moments.
+
+    All features are scaled alike, so that components are directions in the space of X.
+    Parameters: `tacit.estimators.base.PrivateEstimator`.
+    """
+
+    _uniform = True
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        n_components: int | None = None,
+        adjacency: str = "add-remove",
+        ledger: str | None = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_components = n_components
+        self.adjacency = adjacency
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        program = Program(self.n_components)
+        model, scaling = self._fit(program, X)
+        slope, offset = scaling.affine(program)
+        width = float(slope[0])  # the same for every feature
+        self.components_ = model.components
+        self.n_components_ = len(model.components)
+        self.explained_variance_ = model.explained_variance / width**2
+        self.explained_variance_ratio_ = model.explained_variance_ratio
+        self.singular_values_ = model.singular_values / width
+        self.mean_ = (model.mean - offset) / width
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray((X - self.mean_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return np.asarray(np.asarray(X) @ self.components_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)

@@ -1,0 +1,50 @@
+"""Plain numeric features with public bounds, as a schema, and the way into a program's encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.batch import Batch
+from tacit.data.records import ArrayRecords
+from tacit.data.schema import Column, Schema
+from tacit.programs.program import Program
+
+__all__ = ["Scaling"]
+
+Reals = NDArray[np.float64]
+
+
+class Scaling:
+    """The bounds of each feature; `uniform` widens them to one width, which keeps angles."""
+
+    def __init__(
+        self, low: Reals, high: Reals, label: Column | None = None, uniform: bool = False
+    ) -> None:
+        if uniform:
+            middle, reach = (low + high) / 2, (high - low).max() / 2
+            low, high = middle - reach, middle + reach
+        self.low, self.high, self.label = low, high, label
+        columns = [
+            Column(name=f"x{i}", type="number", bounds=(float(a), float(b)))
+            for i, (a, b) in enumerate(zip(low, high, strict=True))
+        ]
+        self.schema = Schema(columns=tuple(columns if label is None else [*columns, label]))
+
+    def encode(self, program: Program[Any, Any], X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
+        clipped = np.clip(X, self.low, self.high)
+        columns: dict[str, NDArray[Any]] = {f"x{i}": column for i, column in enumerate(clipped.T)}
+        if self.label is not None and y is not None:
+            bounds = self.label.bounds
+            columns["y"] = np.clip(y, *bounds) if isinstance(bounds, tuple) else y
+        encoded = program.encoder(self.schema).encode(Batch(self.schema, columns, len(X)))
+        return ArrayRecords(encoded.X, encoded.y)
+
+    def affine(self, program: Program[Any, Any]) -> tuple[Reals, Reals]:
+        """slope, offset with encoded = slope · x + offset inside the bounds."""
+        ends = np.stack([self.low, self.high])
+        at_low, at_high = Scaling(self.low, self.high).encode(program, ends, None).X
+        slope = (at_high - at_low) / (self.high - self.low)
+        return slope, at_low - slope * self.low

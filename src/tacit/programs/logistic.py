@@ -1,0 +1,357 @@
+"""Logistic regression, binary and multinomial, by noisy gradients (why it works: logistic.md).
+
+Three cheap rounds learn the data's size, centre and spread; then gradient descent with momentum
+runs for a fixed number of rounds and the second half of the weights is averaged. Nothing is left
+to tune: clip and step follow from the noise, the number of records and the number of features.
+Without privacy, the exact minimiser is found instead (logistic_exact.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.encode import Encoded
+from tacit.data.schema import Schema
+from tacit.errors import UsageError
+from tacit.privacy.accounting import gaussian_scale
+from tacit.privacy.bound import Norm
+from tacit.privacy.promise import Adjacency, Promise
+from tacit.programs.logistic_exact import Exact, exact_query, exact_rows, exact_step, exact_sum
+from tacit.programs.logistic_gradient import (
+    FEATURE_STEP,
+    STEP,
+    View,
+    gradient_rows,
+    gradient_sum,
+    lengths,
+    plain,
+    quantised,
+)
+from tacit.programs.program import Block, Program, Query, Share, norm_for
+
+__all__ = ["Learning", "Logistic", "LogisticModel"]
+
+Reals = NDArray[np.float64]
+
+BINS = 24  # of lengths, half an octave each: down to a 4,000th of the largest
+INTERCEPT = 0.25  # the constant feature, in units of a typical centred record
+CLIP = 0.25  # of a record's gradient, in the same units, where noise is strong
+ENOUGH = 200.0  # records per unit of noise from which on the clip may grow
+LARGEST_CLIP = 2.0
+DRIFT = 30.0  # how far noise alone may carry the weights
+LARGEST_STEP = 80.0
+STABLE = 1.9  # step · curvature; momentum β is stable below 2 (1 + β)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Rounds, momentum, and the share of each stage in per cent, in the order they run."""
+
+    rounds: int
+    momentum: float
+    shares: dict[str, int]
+
+
+# The cost of Gaussian rounds grows with √rounds, so there may be many; that of Laplace rounds
+# grows with their number. Noise of the first stages hardly hurts.
+GAUSSIAN = Schedule(100, 0.9, {"size": 2, "mean": 3, "spread": 2, "gradient": 93})
+PURE = Schedule(10, 0.8, {"size": 4, "mean": 8, "spread": 3, "reach": 3, "gradient": 82})
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticModel:
+    """One row of `coef` per class, or a single one for two classes, in encoded features."""
+
+    coef: Reals
+    intercept: Reals
+    classes: tuple[str, ...]
+
+    def scores(self, X: Reals) -> Reals:
+        return np.asarray(X @ self.coef.T + self.intercept)
+
+    def predict(self, X: Reals) -> NDArray[np.int64]:
+        """The class of each row, as its place in `classes`."""
+        scores = self.scores(X)
+        return scores.argmax(axis=1) if len(self.coef) > 1 else (scores[:, 0] > 0).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Everything in units of a typical centred record, except what says otherwise.
+
+    norm, reach      what contributions are clipped in, and how much longer records are in it
+    top              largest length of an encoded record, in `norm` and in L2
+    noise            standard deviation on a sum with bound 1, if it had the whole promise
+    count            noisy number of records
+    centre, constant, bound   in encoded features: mean, intercept feature, gradient's bound
+    scale            typical distance to the centre
+    """
+
+    classes: tuple[str, ...]
+    norm: str
+    top: tuple[float, float]
+    noise: float
+    weights: Reals
+    velocity: Reals
+    gradient: Reals
+    average: Reals
+    centre: Reals
+    stage: str = "size"
+    round: int = 0
+    count: float = 1.0
+    scale: float = 1.0
+    reach: float = 1.0
+    constant: float = 1.0
+    bound: float = 1.0
+    step: float = 0.0
+    curvature: float = 0.0
+
+    @property
+    def schedule(self) -> Schedule:
+        return PURE if self.norm == Norm.L1 else GAUSSIAN
+
+    @property
+    def view(self) -> View:
+        """What the gradient of a record depends on."""
+        return View(self.centre, self.constant, self.weights / self.scale, self.bound, self.norm)
+
+    def noise_of(self, stage: str) -> float:
+        """Standard deviation on one sum with bound 1 that is paid from the stage's share."""
+        part = self.schedule.shares[stage] / 100
+        count = self.schedule.rounds if stage == "gradient" else 1
+        return self.noise * (count / part if self.norm == Norm.L1 else math.sqrt(count / part))
+
+
+class Logistic(Program["Learning | Exact", LogisticModel]):
+    """penalty and tolerance matter only without privacy: see logistic.md for the objective."""
+
+    name = "logistic"
+
+    def __init__(self, penalty: float = 1.0, tolerance: float = 1e-5) -> None:
+        if not (penalty > 0 and tolerance > 0):
+            raise UsageError("penalty and tolerance must be above 0.")
+        self.penalty, self.tolerance = penalty, tolerance
+
+    def init(self, schema: Schema, promise: Promise) -> Learning | Exact:
+        classes = _classes(schema)
+        encoder = self.encoder(schema)
+        shape = (encoder.width + 1, 1 if len(classes) == 2 else len(classes))
+        if not promise.is_private:
+            return Exact.start(classes, shape, self.penalty, self.tolerance)
+        norm = norm_for(promise)
+        return Learning(
+            classes,
+            norm.value,
+            (encoder.bound(norm), encoder.bound(Norm.L2)),
+            _noise(promise),
+            weights=np.zeros(shape),
+            velocity=np.zeros(shape),
+            gradient=np.zeros(shape),
+            average=np.zeros(shape),
+            centre=np.zeros(encoder.width),
+        )
+
+    def prepare(self, batch: Encoded, state: Learning | Exact) -> Encoded:
+        if isinstance(state, Exact):
+            return batch
+        return batch._replace(X=quantised(batch.X))
+
+    def plan(self, state: Learning | Exact) -> Sequence[Share]:
+        if isinstance(state, Exact):
+            return [Share("gradient", Fraction(1), state.most)]
+        rounds = state.schedule.rounds
+        return [
+            Share(stage, Fraction(part, 100), rounds if stage == "gradient" else 1)
+            for stage, part in state.schedule.shares.items()
+        ]
+
+    def query(self, state: Learning | Exact) -> Query | None:
+        if isinstance(state, Exact):
+            return exact_query(state)
+        norm = Norm(state.norm)
+        match state.stage:
+            case "done":
+                return None
+            case "mean":
+                block = Block("mean", len(state.centre), norm, Fraction(state.bound))
+            case "gradient":
+                block = Block("gradient", state.weights.size, norm, Fraction(state.bound), STEP)
+            case _:
+                block = Block(state.stage, BINS, norm, Fraction(1))
+        return Query((block,))
+
+    def map(self, batch: Encoded, state: Learning | Exact) -> Reals:
+        y = _labels(batch)
+        if isinstance(state, Exact):
+            return exact_rows(batch.X, y, state)
+        match state.stage:
+            case "mean":
+                return plain(batch.X)
+            case "gradient":
+                return gradient_rows(batch.X, y, state.view)
+            case stage:
+                norm = Norm.L2 if stage == "spread" else Norm(state.norm)
+                return _one_hot(lengths(plain(batch.X), state.centre, norm), _largest(state))
+
+    def map_sum(self, batch: Encoded, state: Learning | Exact) -> NDArray[np.int64] | None:
+        if isinstance(state, Exact):
+            return exact_sum(batch.X, _labels(batch), state)
+        if state.stage == "gradient":
+            return gradient_sum(batch.X, _labels(batch), state.view)
+        return None
+
+    def reduce(self, total: Reals, state: Learning | Exact) -> Learning | Exact:
+        if isinstance(state, Exact):
+            return exact_step(total, state)
+        match state.stage:
+            case "size":
+                count = max(1.0, float(total.sum()))
+                radius = _median(total, _largest(state))
+                return replace(state, stage="mean", count=count, bound=radius)
+            case "mean":
+                return replace(state, stage="spread", centre=_centre(total, state))
+            case "spread":
+                scale = _median(total, _largest(state))
+                return _started(replace(state, scale=scale, stage="reach"))
+            case "reach":
+                reach = _median(total, _largest(state)) / state.scale
+                return _started(replace(state, reach=max(1.0, reach), stage="gradient"))
+            case _:
+                return _descended(total, state)
+
+    def result(self, state: Learning | Exact) -> LogisticModel:
+        if isinstance(state, Exact):
+            coef, intercept = state.weights[:-1].T, state.weights[-1]
+            return LogisticModel(coef.copy(), intercept.copy(), state.classes)
+        # w·(x − centre)/scale + w₀·constant/scale, as coef·x + intercept
+        weights = state.average / state.scale
+        coef = weights[:-1].T
+        intercept = state.constant * weights[-1] - coef @ state.centre
+        return LogisticModel(coef.copy(), intercept, state.classes)
+
+
+def _started(state: Learning) -> Learning:
+    """Clip and step, from how much noise there will be; for a pure promise after `reach`."""
+    if state.norm == Norm.L1 and state.stage == "reach":
+        return state
+    rounds, momentum = state.schedule.rounds, state.schedule.momentum
+    spread = state.noise_of("gradient") * state.reach * math.sqrt(state.weights.size) / state.count
+    ratio = math.sqrt(rounds) / spread  # of signal to noise, all rounds together
+    clip = min(LARGEST_CLIP, CLIP * math.sqrt(max(1.0, ratio / ENOUGH)))
+    step = DRIFT * (1 - momentum) / (math.sqrt(rounds) * clip * spread)
+    constant = max(1.0, round(INTERCEPT * state.scale / FEATURE_STEP)) * FEATURE_STEP
+    return replace(
+        state,
+        stage="gradient",
+        bound=clip * state.reach * state.scale,
+        step=min(LARGEST_STEP, step),
+        constant=constant,
+    )
+
+
+def _descended(total: Reals, state: Learning) -> Learning:
+    """One step of heavy-ball descent (Polyak 1964)."""
+    schedule = state.schedule
+    gradient = total.reshape(state.weights.shape) / (state.count * state.scale)
+    curvature = max(state.curvature, _curvature(gradient, state))
+    velocity = schedule.momentum * state.velocity + gradient
+    moved = min(state.step, STABLE / curvature if curvature > 0 else math.inf)
+    weights = state.weights - moved * velocity
+    late = state.round >= schedule.rounds // 2
+    share = 1 / (schedule.rounds - schedule.rounds // 2)
+    done = state.round + 1 == schedule.rounds
+    return replace(
+        state,
+        weights=weights,
+        velocity=velocity,
+        gradient=gradient,
+        average=state.average + share * weights if late else state.average,
+        curvature=curvature,
+        step=moved,
+        round=state.round + 1,
+        stage="done" if done else "gradient",
+    )
+
+
+def _curvature(gradient: Reals, state: Learning) -> float:
+    """What the last two gradients prove about the curvature, by three deviations of their noise.
+
+    Where the step is too long for the data (few or equal features), iterates swing ever wider,
+    and the wider they swing the surer this is. It reads noisy sums only, so it costs nothing.
+    """
+    move = -state.step * state.velocity
+    size = float(np.linalg.norm(move))
+    if size == 0.0:
+        return 0.0
+    seen = float(((gradient - state.gradient) * move).sum()) / size**2
+    deviation = state.noise_of("gradient") * state.bound / (state.count * state.scale)
+    return seen - 3 * math.sqrt(2) * deviation / size
+
+
+def _centre(total: Reals, state: Learning) -> Reals:
+    """The noisy mean, shortened by as much as noise has lengthened it (James & Stein 1961)."""
+    mean = total / state.count
+    noise = state.noise_of("mean") * state.bound / state.count
+    square = float(mean @ mean)
+    kept = max(0.0, 1 - len(mean) * noise**2 / square) if square > 0 else 0.0
+    return np.asarray(np.clip(np.rint(kept * mean / FEATURE_STEP) * FEATURE_STEP, -1.0, 1.0))
+
+
+def _largest(state: Learning) -> float:
+    """The largest length that the stage's histogram can meet."""
+    own, euclidean = state.top
+    return own if state.stage == "size" else 2 * (euclidean if state.stage == "spread" else own)
+
+
+def _one_hot(sizes: Reals, largest: float) -> Reals:
+    """Which bin a length falls in; bin k holds those around largest · 2^(−k/2)."""
+    with np.errstate(divide="ignore"):
+        places = np.clip(np.rint(-2 * np.log2(sizes / largest)), 0, BINS - 1).astype(np.intp)
+    rows = np.zeros((len(sizes), BINS))
+    rows[np.arange(len(sizes)), places] = 1.0
+    return rows
+
+
+def _median(histogram: Reals, largest: float) -> float:
+    """The upper edge of the bin that the median falls in."""
+    counts = np.maximum(histogram, 0.0).cumsum()
+    place = int(np.searchsorted(counts, counts[-1] / 2))
+    return largest * float(2.0 ** (0.25 - min(place, BINS - 1) / 2))
+
+
+def _noise(promise: Promise) -> float:
+    replaced = 2 if promise.adjacency is Adjacency.REPLACE else 1
+    if promise.delta == 0:
+        return replaced * math.sqrt(2) / promise.epsilon
+    return replaced * float(gaussian_scale(promise.epsilon, promise.delta))
+
+
+def _labels(batch: Encoded) -> NDArray[np.int64]:
+    if batch.y is None:
+        raise UsageError("logistic regression needs labels: give y, or a label column.")
+    return np.asarray(batch.y)
+
+
+def _classes(schema: Schema) -> tuple[str, ...]:
+    label = schema.label
+    if label is None:
+        raise UsageError('logistic regression needs a column with role = "label" in the schema.')
+    if label.type == "boolean":
+        classes = tuple(label.categories or ("false", "true"))
+    elif label.type == "category":
+        classes = tuple(label.categories or ())
+    elif label.edges is not None:
+        classes = tuple(f"bin {i}" for i in range(len(label.edges) + 1))
+    else:
+        raise UsageError(f"label {label.name!r} is a number: give it edges, or make it a category.")
+    if label.when_missing == "category":
+        classes = (*classes, "missing")
+    if len(classes) < 2:
+        raise UsageError(f"label {label.name!r} needs at least two classes.")
+    return classes

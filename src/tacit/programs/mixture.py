@@ -1,0 +1,250 @@
+"""Gaussian mixture by expectation–maximisation on noisy sufficient statistics.
+
+A record's responsibilities add up to 1, so the counts, sums and second moments of all components
+are released jointly, as one vector whose length does not grow with their number (design 4.4). By
+default each component measures records in its own coordinates: from its centre, in its standard
+deviations. So the noise is small against a component however small that is. Proofs: mixture.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.encode import Encoded, Encoder
+from tacit.data.schema import Schema
+from tacit.errors import UsageError
+from tacit.privacy.bound import Norm, round_up
+from tacit.privacy.promise import Promise
+from tacit.programs.components import Components, Kind, covariance_of, moments_length, statistics
+from tacit.programs.levels import Levels
+from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.spread import box, made_up
+
+__all__ = ["Mixture", "MixtureModel", "MixtureState", "joint_bound"]
+
+Reals = NDArray[np.float64]
+Coordinates = Literal["own", "shared"]
+
+FEWEST = 5.0  # a component whose count is within this many deviations of 0 has no data to speak of
+STILL = 1e-3  # without privacy: the largest movement, in standard deviations, taken for none
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureState:
+    """The mixture so far.
+
+    covariances   (components, d, d), (components, d) or (components,), by kind
+    noise         the standard deviation of the noise on each sum, as planned; 0 without privacy
+    """
+
+    weights: Reals
+    means: Reals
+    covariances: Reals
+    kind: str
+    norm: str
+    noise: float
+    rounds: int
+    done: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureModel:
+    """Weights, means and covariances in the encoder's coordinates, those of the unit ball."""
+
+    weights: Reals
+    means: Reals
+    covariances: Reals
+    kind: str
+
+    def log_likelihoods(self, X: Reals) -> Reals:
+        """The logarithm of the density at each vector."""
+        components = self._components
+        logs = components.log_densities(components.standardised(X))
+        return np.asarray(np.logaddexp.reduce(logs, axis=1))
+
+    def responsibilities(self, X: Reals) -> Reals:
+        """The probability of each component, for each vector."""
+        components = self._components
+        return components.responsibilities(components.standardised(X))
+
+    @property
+    def _components(self) -> Components:
+        return Components.of(self.weights, self.means, self.covariances)
+
+
+class Mixture(Program[MixtureState, MixtureModel]):
+    """A Gaussian mixture, by noisy expectation–maximisation.
+
+    components    how many
+    covariance    "full", "diag" or "spherical"
+    rounds        by default 10, or 5 when the promise is pure, because then the noise grows with
+                  the number of rounds instead of its root
+    coordinates   "own": each component's, where a record that is farther than √d + 2 standard
+                  deviations counts less; "shared": the unit ball's, where none does
+    floor         the least variance in any direction
+    """
+
+    name = "gaussian mixture"
+    promise_holds: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        components: int = 5,
+        covariance: Kind = "full",
+        rounds: int | None = None,
+        coordinates: Coordinates = "own",
+        floor: float = 1e-6,
+    ) -> None:
+        if components < 1 or (rounds is not None and rounds < 1):
+            raise UsageError(
+                f"components and rounds must be at least 1, not {components} and {rounds}."
+            )
+        if covariance not in ("full", "diag", "spherical"):
+            raise UsageError(f'covariance is "full", "diag" or "spherical", not {covariance!r}.')
+        if coordinates not in ("own", "shared"):
+            raise UsageError(f'coordinates are "own" or "shared", not {coordinates!r}.')
+        if not 0 < floor < 1:
+            raise UsageError(f"floor, the least variance, lies in (0, 1), not {floor}.")
+        self.components, self.covariance, self.rounds = components, covariance, rounds
+        self.coordinates, self.floor = coordinates, floor
+
+    def encoder(self, schema: Schema) -> Encoder:
+        return Encoder(schema, interval="symmetric", ball="L2")
+
+    def init(self, schema: Schema, promise: Promise) -> MixtureState:
+        encoder = self.encoder(schema)
+        low, high = box(encoder)
+        middle = (low + high) / 2
+        # So wide that the components cover the box between them.
+        radii = (high - low) / 2 / self.components ** (1 / encoder.width)
+        state = MixtureState(
+            weights=np.full(self.components, 1 / self.components),
+            means=middle + (made_up(encoder, self.components) - middle) / 2,
+            covariances=self._first(np.maximum(radii**2, self.floor)),
+            kind=self.covariance,
+            norm=norm_for(promise).value,
+            noise=0.0,
+            rounds=self.rounds or _rounds(promise),
+        )
+        return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
+
+    def plan(self, state: MixtureState) -> Sequence[Share]:
+        return [Share("statistics", Fraction(1), state.rounds)]
+
+    def query(self, state: MixtureState) -> Query | None:
+        if state.done >= state.rounds:
+            return None
+        components, width = state.means.shape
+        length = components * (1 + width + moments_length(state.kind, width))
+        norm = Norm(state.norm)
+        return Query((Block("statistics", length, norm, joint_bound(norm, state.kind, width)),))
+
+    def map(self, batch: Encoded, state: MixtureState) -> Reals:
+        components = Components.of(state.weights, state.means, state.covariances)
+        own = components.standardised(batch.X)
+        shares = components.responsibilities(own)
+        if self.coordinates == "own":
+            own /= _reach(state)
+        else:
+            own[:] = batch.X
+        return statistics(own, shares, state.kind, Norm(state.norm))
+
+    def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
+        components, width = state.means.shape
+        sums = total.reshape(components, -1)
+        counts = sums[:, 0]
+        seen_from, reach = self._frame(state)
+        means, covariances = state.means.copy(), state.covariances.copy()
+        for k in range(components):
+            if counts[k] <= FEWEST * state.noise:
+                covariances[k] = self._bounded(4 * covariances[k])  # it looks farther afield
+                continue
+            mean, moments = np.split(sums[k, 1:] / counts[k], [width])
+            # Noise of deviation σ makes a symmetric matrix with eigenvalues up to about σ√(2d).
+            least = state.noise * math.sqrt(width / 2) / counts[k]
+            spread = covariance_of(mean, moments, state.kind, Norm(state.norm), least)
+            means[k] = _in_ball(seen_from.back(k, mean, reach))
+            covariances[k] = self._bounded(seen_from.widened(k, spread, reach))
+        kept = np.maximum(counts, max(state.noise, 1e-9))
+        after = replace(
+            state,
+            weights=kept / kept.sum(),
+            means=means,
+            covariances=covariances,
+            done=state.done + 1,
+        )
+        if self.rounds is None and state.noise == 0 and _still(state, after):
+            return replace(after, done=state.rounds)
+        return after
+
+    def result(self, state: MixtureState) -> MixtureModel:
+        return MixtureModel(state.weights, state.means, state.covariances, state.kind)
+
+    def _frame(self, state: MixtureState) -> tuple[Components, float]:
+        """Where the statistics of this round are seen from, and their unit of length."""
+        if self.coordinates == "own":
+            return Components.of(state.weights, state.means, state.covariances), _reach(state)
+        unit = np.broadcast_to(self._first(np.ones(state.means.shape[1])), state.covariances.shape)
+        return Components.of(state.weights, np.zeros_like(state.means), unit), 1.0
+
+    def _first(self, variances: Reals) -> Reals:
+        """The same covariance for every component, from the variance of each coordinate."""
+        one: dict[str, Reals] = {
+            "full": np.diag(variances),
+            "diag": variances,
+            "spherical": np.asarray(variances.mean()),
+        }
+        chosen = one[self.covariance]
+        return np.ascontiguousarray(np.broadcast_to(chosen, (self.components, *chosen.shape)))
+
+    def _bounded(self, covariance: Reals) -> Reals:
+        """Variances within [floor, 1]: no larger ones exist in the unit ball."""
+        if covariance.ndim < 2:
+            return np.clip(covariance, self.floor, 1.0)
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        return np.asarray((vectors * np.clip(values, self.floor, 1.0)) @ vectors.T)
+
+    def _noise(self, state: MixtureState, promise: Promise) -> float:
+        query = self.query(state)
+        assert query is not None
+        mechanism = Levels.planned(promise, self.plan(state)).mechanism(query.blocks[-1])
+        return float(mechanism.scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
+
+
+def joint_bound(norm: Norm, kind: str, width: int) -> Fraction:
+    """The largest norm of a record's statistics when ‖s‖₂ ≤ 1 (mixture.md): √3 in L2."""
+    if norm is Norm.L2:
+        return round_up(math.nextafter(math.sqrt(3), 2))
+    moments = Fraction(width + 1, 2) if kind == "full" else Fraction(1)
+    return round_up(math.nextafter(math.sqrt(width), math.inf)) + 1 + moments
+
+
+def _reach(state: MixtureState) -> float:
+    """A Gaussian record is about √d deviations from its centre, and rarely 2 farther."""
+    return math.sqrt(state.means.shape[1]) + 2.0
+
+
+def _rounds(promise: Promise) -> int:
+    if not promise.is_private:
+        return 100
+    return 5 if promise.delta == 0 else 10
+
+
+def _in_ball(mean: Reals) -> Reals:
+    return mean / max(1.0, float(np.linalg.norm(mean)))
+
+
+def _still(before: MixtureState, after: MixtureState) -> bool:
+    """Whether no mean moved noticeably in its component's measure, and no weight did."""
+    components = Components.of(before.weights, before.means, before.covariances)
+    moved = np.diagonal(components.standardised(after.means)).T
+    return bool(
+        np.abs(moved).max() < STILL and np.abs(after.weights - before.weights).max() < STILL
+    )

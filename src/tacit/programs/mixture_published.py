@@ -1,0 +1,167 @@
+"""The mixture report's ways of learning a Gaussian mixture, for comparison with ours.
+
+    PublishedMixture   each of the 2K + 1 parameters of a round has a release and an equal share of
+                       (ε, δ) of its own, and shares add up (linear composition)
+    perturbed          noise on the records themselves, by whoever owns them (local model)
+
+Both keep the promise, the first at far more noise than it needs (mixture.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.data.encode import Encoded
+from tacit.data.schema import Schema
+from tacit.errors import UsageError
+from tacit.privacy.bound import Bound, Norm, round_up
+from tacit.privacy.clipping import clip_to_ball
+from tacit.privacy.mechanisms import Gaussian, Laplace
+from tacit.privacy.promise import Adjacency, Promise
+from tacit.programs.components import Kind, moments_length
+from tacit.programs.levels import Levels
+from tacit.programs.mixture import Mixture, MixtureState
+from tacit.programs.program import Block, Query, Share
+
+__all__ = ["PublishedMixture", "PublishedState", "perturbed"]
+
+Reals = NDArray[np.float64]
+
+# About √(2 ln(1.25/δ))² for the δ of one release: how much larger the report's Gaussians are than
+# its Laplace noise of the same ε. It only shapes the tight accounting.
+LAPLACE_WEIGHT = Fraction(32)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedState(MixtureState):
+    """`excess_weights`, `excess`: how many times the noise is published as larger than needed."""
+
+    excess_weights: float = 1.0
+    excess: float = 1.0
+
+
+class PublishedMixture(Mixture):
+    """Perturbed parameters as in the report (Park et al. 2017, section 3.2, linear composition).
+
+    weights_noise   "laplace": Laplace on the weights and Gaussian on means and covariances;
+                    "gaussian": Gaussian everywhere
+    composition     "linear", as published; "tight": the same releases, accounted for as well as
+                    can be, which shows what the separate releases alone cost
+    """
+
+    name = "gaussian mixture as published"
+
+    def __init__(
+        self,
+        components: int = 5,
+        covariance: Kind = "full",
+        rounds: int = 10,
+        weights_noise: str = "laplace",
+        composition: str = "linear",
+    ) -> None:
+        super().__init__(components, covariance, rounds, coordinates="shared")
+        if weights_noise not in ("laplace", "gaussian") or composition not in ("linear", "tight"):
+            raise UsageError(
+                'weights_noise is "laplace" or "gaussian" and composition "linear" or "tight", '
+                f"not {weights_noise!r} and {composition!r}."
+            )
+        self.weights_noise, self.composition = weights_noise, composition
+
+    def init(self, schema: Schema, promise: Promise) -> PublishedState:
+        if promise.is_private and promise.delta == 0:
+            raise UsageError(
+                "the report's Gaussian noise needs delta > 0: give the promise a delta, or take "
+                "the program Mixture."
+            )
+        first = super().init(schema, Promise(math.inf))
+        state = PublishedState(**{f.name: getattr(first, f.name) for f in fields(first)})
+        if promise.is_private and self.composition == "linear":
+            weights, others = self._excess(state, promise)
+            state = replace(state, excess_weights=weights, excess=others)
+        return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
+
+    def plan(self, state: MixtureState) -> Sequence[Share]:
+        laplace = self.weights_noise == "laplace"
+        parameters = [
+            Share(f"{what} {k}", Fraction(1), state.rounds)
+            for k in range(self.components)
+            for what in ("mean", "covariance")
+        ]
+        weight = LAPLACE_WEIGHT if laplace else Fraction(1)
+        norm = Norm.L1 if laplace else Norm.L2
+        return [Share("weights", weight, state.rounds, norm=norm), *parameters]
+
+    def query(self, state: MixtureState) -> Query | None:
+        if state.done >= state.rounds:
+            return None
+        assert isinstance(state, PublishedState)
+        width = state.means.shape[1]
+        lengths = {"mean": width, "covariance": moments_length(state.kind, width)}
+        norm = Norm.L1 if self.weights_noise == "laplace" else Norm.L2
+        # A bound wider than what is needed is how a program asks for more noise than is needed.
+        blocks = [Block("weights", self.components, norm, round_up(state.excess_weights))]
+        blocks += [
+            Block(f"{what} {k}", length, Norm.L2, round_up(state.excess))
+            for k in range(self.components)
+            for what, length in lengths.items()
+        ]
+        return Query(tuple(blocks))
+
+    def map(self, batch: Encoded, state: MixtureState) -> Reals:
+        return super().map(batch, state)[:, self._order(state)]
+
+    def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
+        ours = np.empty_like(total)
+        ours[self._order(state)] = total
+        return super().reduce(ours, state)
+
+    def _order(self, state: MixtureState) -> NDArray[np.intp]:
+        """Where the blocks stand in our vector of statistics: all counts first, then the rest."""
+        width = state.means.shape[1]
+        places = np.arange(self.components * (1 + width + moments_length(state.kind, width)))
+        table = places.reshape(self.components, -1)
+        return np.concatenate([table[:, 0], table[:, 1:].ravel()])
+
+    def _excess(self, state: PublishedState, promise: Promise) -> tuple[float, float]:
+        """The report's noise over that of tight accounting, for the weights and for the rest.
+
+        ε and δ are divided evenly; Laplace of scale Δ/ε, Gaussian of deviation
+        Δ·√(2 ln(1.25/δ))/ε (the report's equations 14, 16, 17).
+        """
+        laplace = self.weights_noise == "laplace"
+        releases = state.rounds * (2 * self.components + 1)
+        gaussians = releases - state.rounds if laplace else releases
+        epsilon, delta = promise.epsilon / releases, promise.delta / gaussians
+        gaussian = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+        needed = Levels.planned(promise, self.plan(state)).multipliers
+        weights = 1 / epsilon if laplace else gaussian
+        return (
+            max(1.0, weights / float(needed["weights"])),
+            max(1.0, gaussian / float(needed["mean 0"])),
+        )
+
+
+def perturbed(X: Reals, promise: Promise, randomness: Randomness = SYSTEM) -> Reals:
+    """Vectors of the unit ball with noise of their owners: input perturbation, the local model.
+
+    Whatever is learned from them, also by `Mixture` without further noise, keeps the promise. It
+    covers replacing a record; how many there are is not hidden.
+    """
+    width = X.shape[1]
+    mechanism: Laplace | Gaussian
+    if promise.delta == 0:
+        longest = math.nextafter(math.sqrt(width), math.inf)  # ‖x‖₁ ≤ √d·‖x‖₂
+        bound = Bound.of_contribution(Norm.L1, longest, Adjacency.REPLACE)
+        mechanism = Laplace.calibrated(bound, promise, width)
+    else:
+        bound = Bound.of_contribution(Norm.L2, 1, Adjacency.REPLACE)
+        mechanism = Gaussian.calibrated(bound, promise, width)
+    integers = mechanism.grid.encode(clip_to_ball(X, 1.0, Norm.L2))
+    return mechanism.grid.decode(mechanism.perturb(integers, randomness))

@@ -1,0 +1,247 @@
+"""Naive Bayes on mixed tables, from noisy counts and sums for each class (proof: naive_bayes.md).
+
+One joint release: how many records of each class, how many of them have each value of each
+categorical column, and for numbers x in [−1, 1] the sums of x and of 1 − x². A record adds at most
+1 to the squared length for each column, numbers included, since x² + (1 − x²)² ≤ 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.encode import Encoded
+from tacit.data.schema import Column, Schema
+from tacit.errors import SchemaError
+from tacit.privacy.bound import Norm, round_up
+from tacit.privacy.promise import Promise
+from tacit.programs.layout import layout, owners
+from tacit.programs.moments import EXACT, SLACK, noise_std
+from tacit.programs.program import Block, Program, Query, Share, norm_for
+
+__all__ = ["NaiveBayes", "NaiveBayesModel", "NaiveBayesState"]
+
+Reals = NDArray[np.float64]
+Places = NDArray[np.int64]
+# One joint block divides the promise equally over columns. Giving columns with many cells more,
+# as the least total error of all counts would have it, did not predict better (naive_bayes.md).
+PLAN = (Share("counts", Fraction(1)),)
+SMOOTHING = 1.0  # records of each value that are taken for granted, as in scikit-learn
+LEAST_VARIANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveBayesState:
+    """classes   how many
+    owner     the column of each coordinate
+    numbers   the coordinates that are numbers; all others count values
+    missing   for each number, the coordinate that says it is missing, or −1
+    open      for each column, whether one of its values has no coordinate (false; not missing)
+    noise     standard deviation of the noise on each released number
+    total     one row per class: count, each coordinate's sum, each number's sum of 1 − x²
+    """
+
+    classes: int
+    owner: Places
+    numbers: Places
+    missing: Places
+    open: NDArray[np.bool_]
+    norm: str
+    private: bool
+    noise: float
+    total: Reals
+
+    @property
+    def statistics(self) -> int:
+        """Per class."""
+        return 1 + len(self.owner) + len(self.numbers)
+
+    @property
+    def step(self) -> float:
+        return 2.0**-16 if self.private else 2.0**-18
+
+    @property
+    def block(self) -> Block:
+        columns, numbers = len(self.open), len(self.numbers)
+        if self.norm == Norm.L1:  # |x| + 1 − x² ≤ 5/4
+            bound = round_up((1 + columns + Fraction(numbers, 4)) * SLACK)
+        else:
+            bound = round_up(Fraction(math.sqrt(1 + columns)) * SLACK)
+        length = self.classes * self.statistics
+        return Block("counts", length, Norm(self.norm), bound, Fraction(self.step) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveBayesModel:
+    """One row per class, in the order of the label's categories.
+
+    weights          what a 1 in a coordinate adds to the log-likelihood: its log-probability, or in
+                     columns of which one value has no coordinate, its log-odds against that value
+    offset           the log-probabilities of those values without a coordinate, added up
+    mean, variance   of the numbers, one column for each of `numbers`
+    missing          the coordinate that says a number is missing, or −1
+    """
+
+    class_log_prior: Reals
+    weights: Reals
+    offset: Reals
+    mean: Reals
+    variance: Reals
+    numbers: Places
+    missing: Places
+
+    def joint_log_likelihood(self, X: Reals) -> Reals:
+        """log P(class, record), one row per record."""
+        found = self.class_log_prior + self.offset + X @ self.weights.T
+        present = _present(X, self.missing)
+        for k in range(len(self.class_log_prior)):
+            far = (X[:, self.numbers] - self.mean[k]) ** 2 / self.variance[k]
+            each = -0.5 * (np.log(2.0 * math.pi * self.variance[k]) + far)
+            found[:, k] += (each * present).sum(axis=1)
+        return found
+
+    def predict_log_proba(self, X: Reals) -> Reals:
+        joint = self.joint_log_likelihood(X)
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+    def predict(self, X: Reals) -> Places:
+        """The place of the likeliest class among the label's categories."""
+        return np.asarray(self.joint_log_likelihood(X).argmax(axis=1), dtype=np.int64)
+
+
+class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
+    """Values of a column are independent of other columns within a class; numbers are Gaussian."""
+
+    name = "naive-bayes"
+
+    def init(self, schema: Schema, promise: Promise) -> NaiveBayesState:
+        classes, places = _classes(schema), layout(schema)
+        measured = [(c, place.start) for c, place in places if _is_measured(c)]
+        state = NaiveBayesState(
+            classes=classes,
+            owner=owners(schema),
+            numbers=np.array([start for _, start in measured], dtype=np.int64),
+            missing=np.array(
+                [start + 1 if c.when_missing == "category" else -1 for c, start in measured],
+                dtype=np.int64,
+            ),
+            open=np.array([_is_measured(c) or c.type == "boolean" for c, _ in places]),
+            norm=norm_for(promise),
+            private=promise.is_private,
+            noise=0.0,
+            total=np.zeros((0, 0)),
+        )
+        return replace(state, noise=noise_std(promise, PLAN, state.block))
+
+    def plan(self, state: NaiveBayesState) -> Sequence[Share]:
+        return PLAN
+
+    def query(self, state: NaiveBayesState) -> Query | None:
+        return None if state.total.size else Query((state.block,))
+
+    def map(self, batch: Encoded, state: NaiveBayesState) -> Reals:
+        rows = _members(batch, state)[:, :, None] * _statistics(batch.X, state)[:, None, :]
+        return rows.reshape(len(batch.X), -1)
+
+    def map_sum(self, batch: Encoded, state: NaiveBayesState) -> NDArray[np.int64] | None:
+        statistics = _statistics(batch.X, state)
+        if state.private:
+            order = 1 if state.norm == Norm.L1 else 2
+            sizes = np.linalg.norm(statistics, ord=order, axis=1)
+            if (sizes > float(state.block.bound) * (1 - 2.0**-22)).any():
+                return None  # a record that no encoder gives: clipped one by one
+        # Whole numbers below 2^53, so the product of matrices rounds nothing (moments.md).
+        whole = statistics / state.step**2
+        if len(whole) * float(np.abs(whole).max(initial=0.0)) >= EXACT:
+            return None
+        return (_members(batch, state).T @ whole).ravel().astype(np.int64)
+
+    def reduce(self, total: Reals, state: NaiveBayesState) -> NaiveBayesState:
+        return replace(state, total=total.reshape(state.classes, state.statistics))
+
+    def result(self, state: NaiveBayesState) -> NaiveBayesModel:
+        counts = np.maximum(state.total[:, 0], 1.0)
+        weights, offset = _values(counts, state)
+        mean, variance = _gaussians(counts, state)
+        prior = np.log(counts / counts.sum())
+        return NaiveBayesModel(prior, weights, offset, mean, variance, state.numbers, state.missing)
+
+
+def _values(counts: Reals, state: NaiveBayesState) -> tuple[Reals, Reals]:
+    """Weights and offset of the model, from the noisy counts of values.
+
+    Counts get one standard deviation of their noise as further smoothing: a value whose count is
+    mostly noise is then about as likely as any other.
+    """
+    smoothing = SMOOTHING + state.noise
+    weights = np.zeros((state.classes, len(state.owner)))
+    offset = np.zeros(state.classes)
+    for column, is_open in enumerate(state.open):
+        cells = np.flatnonzero(state.owner == column)
+        cells = cells[~np.isin(cells, state.numbers)]
+        if not cells.size:
+            continue
+        seen = np.maximum(state.total[:, 1 + cells], 0.0)
+        rest = np.maximum(counts[:, None] - seen.sum(axis=1, keepdims=True), 0.0)
+        table = np.hstack([seen, rest]) if is_open else seen
+        share = np.log(table + smoothing)
+        share -= np.logaddexp.reduce(share, axis=1, keepdims=True)
+        if is_open:
+            offset += share[:, -1]
+            share = share[:, :-1] - share[:, -1:]
+        weights[:, cells] = share
+    return weights, offset
+
+
+def _gaussians(counts: Reals, state: NaiveBayesState) -> tuple[Reals, Reals]:
+    """Means and variances; a variance is not below what the noise alone could make of none."""
+    absent = np.where(state.missing >= 0, state.total[:, 1 + state.missing], 0.0)
+    present = np.maximum(counts[:, None] - absent, 1.0)
+    mean = state.total[:, 1 + state.numbers] / present
+    second = 1.0 - state.total[:, 1 + len(state.owner) :] / present
+    if state.private:
+        mean, second = np.clip(mean, -1.0, 1.0), np.clip(second, 0.0, 1.0)
+    return mean, np.maximum(second - mean**2, state.noise / present + LEAST_VARIANCE)
+
+
+def _statistics(X: Reals, state: NaiveBayesState) -> Reals:
+    """1, every coordinate, and 1 − x² of the numbers that are there: whatever the class."""
+    if state.private:  # beyond its public bounds nothing is learned from a value
+        X = np.clip(X, -1.0, 1.0)
+    X = np.rint(X / state.step) * state.step
+    squares = (1.0 - X[:, state.numbers] ** 2) * _present(X, state.missing)
+    return np.hstack([np.ones((len(X), 1)), X, squares])
+
+
+def _present(X: Reals, missing: Places) -> Reals:
+    """1 where a number is there, 0 where it is missing."""
+    return np.where((missing >= 0) & (X[:, missing] > 0.5), 0.0, 1.0)
+
+
+def _members(batch: Encoded, state: NaiveBayesState) -> Reals:
+    """1 in the column of each record's class."""
+    assert batch.y is not None  # the schema has a label
+    return np.asarray(np.equal.outer(batch.y, np.arange(state.classes)), dtype=np.float64)
+
+
+def _is_measured(column: Column) -> bool:
+    return column.is_number and column.edges is None
+
+
+def _classes(schema: Schema) -> int:
+    label = schema.label
+    if label is not None and label.type == "boolean":
+        return 2
+    if label is not None and label.edges is not None:
+        return len(label.edges) + 1
+    if label is None or not isinstance(label.categories, tuple):
+        raise SchemaError(
+            "naive Bayes needs classes: give a category, a boolean or a number with edges "
+            'role = "label".'
+        )
+    return len(label.categories)
