@@ -24,7 +24,17 @@ ARROWS: dict[str, set[str]] = {
     "engines": {"errors"},
     "channels": {"errors", "crypto", "privacy", "data", "programs", "engines"},
     "estimators": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
-    "cli": {"errors", "home", "crypto", "privacy", "data", "programs", "channels", "engines"},
+    "cli": {
+        "errors",
+        "home",
+        "crypto",
+        "privacy",
+        "data",
+        "programs",
+        "channels",
+        "engines",
+        "estimators",
+    },
 }
 
 

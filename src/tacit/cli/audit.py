@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -17,18 +18,17 @@ __all__ = ["audit"]
 @click.option("--trials", type=click.IntRange(min=100), help="Runs on each input.")
 @json_option
 def audit(target: str, trials: int | None, as_json: bool) -> None:
-    """Play the distinguishing game against TARGET (a mechanism, or "all").
+    """Play the distinguishing game against TARGET: a mechanism, an estimator, or "all".
 
     The game is a black box: it runs the mechanism on two neighbouring inputs and proves a lower
     bound on epsilon that is wrong with probability one in a million. It must stay below the claim,
     and the same game must catch the mechanism with half its noise.
     """
-    from tacit.privacy.audit_targets import TARGETS
-
-    if target != "all" and target not in TARGETS:
-        raise UsageError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}, all.")
-    names = list(TARGETS) if target == "all" else [target]
-    found = [_audited(name, trials, as_json) for name in names]
+    targets = _targets()
+    if target != "all" and target not in targets:
+        raise UsageError(f"there is no target {target!r}; there are: {', '.join(targets)}, all.")
+    names = list(targets) if target == "all" else [target]
+    found = [_audited(name, targets[name], trials) for name in names]
     if as_json:
         print_document({"audits": found})
     else:
@@ -38,17 +38,27 @@ def audit(target: str, trials: int | None, as_json: bool) -> None:
         fail(AuditFailed(f"not as claimed: {', '.join(failed)}."))
 
 
-def _audited(name: str, trials: int | None, as_json: bool) -> dict[str, Any]:
+def _targets() -> dict[str, Callable[..., Any]]:
+    """Mechanisms, and estimators where scikit-learn is installed."""
+    from tacit.privacy.audit_targets import TARGETS
+
+    try:
+        from tacit.estimators.audit_targets import ESTIMATOR_TARGETS
+    except ImportError:
+        return dict(TARGETS)
+    return {**TARGETS, **ESTIMATOR_TARGETS}
+
+
+def _audited(name: str, target: Callable[..., Any], trials: int | None) -> dict[str, Any]:
     from fractions import Fraction
 
     from tacit.crypto.prg import SYSTEM
-    from tacit.privacy import audit as play_game
-    from tacit.privacy.audit_targets import TARGETS
+    from tacit.privacy.audit import audit as play_game
 
     bounds = []
     with people(as_json=True).status(f"playing against {name} …"):
         for noise in (Fraction(1), Fraction(1, 2)):
-            game = TARGETS[name](noise, SYSTEM)
+            game = target(noise, SYSTEM)
             report = play_game(game.play, game.neighbours, game.claim, trials or game.trials)
             bounds.append(report)
     honest, halved = bounds
