@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import tacit.estimators as room
 from tacit.crypto.signing import SigningKey
-from tacit.errors import BudgetExceeded, PromiseError
+from tacit.data import Schema
+from tacit.errors import BudgetExceeded, PromiseError, SchemaError
 from tacit.privacy import Ledger
 
 ARRAYS = [name for name in room.__all__ if name != "FrequentItemsets"]
@@ -108,6 +109,18 @@ class TestEveryEstimator:
             made(name, bounds=(-5, 10), random_state=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2)
         )
         assert np.array_equal(fitted(one), fitted(two))
+
+
+def test_a_schema_gives_the_bounds(tmp_path: Path) -> None:
+    X, _ = data(room.PCA())
+    names = {f"c{i}": {"type": "number", "bounds": [-5, 10]} for i in range(3)}
+    schema = Schema.from_dict({"columns": names})
+    (tmp_path / "schema.toml").write_text(schema.to_toml())
+    plain = room.PCA(bounds=(-5, 10), random_state=1).fit(X)
+    for given in (schema, str(tmp_path / "schema.toml")):
+        assert np.array_equal(fitted(room.PCA(schema=given, random_state=1).fit(X)), fitted(plain))
+    with pytest.raises(SchemaError, match="3 features"):
+        room.PCA(schema=schema).fit(X[:, :2])
 
 
 def fitted(estimator: Any) -> np.ndarray:

@@ -128,7 +128,8 @@ def test_the_declared_bound_leaves_records_within_the_schema_alone() -> None:
         state = program.init(MIXED, promise)
         query = program.query(state)
         assert query is not None
-        sums = query.split(program.map(Encoded(X, None, None), state))["sums"]
+        batch = program.prepare(Encoded(X, None, None), state)
+        sums = query.split(program.map(batch, state))["sums"]
         block = query.blocks[0]
         assert np.array_equal(clip_to_ball(sums, float(block.bound), block.norm), sums)
         assert np.allclose(sums.reshape(12, 4, -1).sum(axis=1), X, atol=1e-5)
@@ -141,7 +142,8 @@ def test_the_fast_path_is_exact_at_the_very_end_of_the_ball() -> None:
     jitter = np.random.default_rng(5).uniform(0.999999, 1.0, (50, 300))
     for X in (signs, signs * jitter, 7 * signs * jitter):
         for promise in (Promise(1.0), Promise(1.0, 1e-5)):
-            state, batch = program.init(schema, promise), Encoded(X, None, None)
+            state = program.init(schema, promise)
+            batch = program.prepare(Encoded(X, None, None), state)
             query = program.query(state)
             assert query is not None
             slow = clipped_sum(program.map(batch, state), query)

@@ -9,6 +9,7 @@ there; it can be shown and edited, but no data is read with it.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -369,9 +370,14 @@ def _spelling_problems(column: Column, layout: Layout) -> Iterable[str]:
         )
 
 
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {f.name: f.default for f in msgspec.structs.fields(kind)}
+
+
 def _set_fields(record: msgspec.Struct, skip: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields that differ from their defaults, as plain data."""
-    defaults = {f.name: f.default for f in msgspec.structs.fields(type(record))}
+    defaults = _defaults(type(record))
     out = {}
     for name in record.__struct_fields__:
         value = getattr(record, name)

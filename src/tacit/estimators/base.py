@@ -18,7 +18,7 @@ from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
 from tacit.engines import Engine, Serial, Threads
-from tacit.errors import PromiseError
+from tacit.errors import PromiseError, SchemaError
 from tacit.estimators.scaling import Scaling
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
@@ -44,6 +44,8 @@ class PrivateEstimator(BaseEstimator):
 
     epsilon, delta, adjacency   the promise; `epsilon=math.inf` runs without noise
     bounds                      (low, high), public: two numbers, or one value per feature each
+    schema                      or a Schema (or its file) whose features are numbers with bounds, in
+                                the order of X's columns
     ledger, dataset             path of a ledger to charge, and the data set's name in it
     random_state                None: secure randomness; a number: repeatable, and NOT secure
     n_jobs                      None or 1: one core; -1: all
@@ -57,6 +59,7 @@ class PrivateEstimator(BaseEstimator):
     delta: float
     adjacency: str
     bounds: Any
+    schema: Any
     ledger: str | None
     dataset: str
     random_state: Any
@@ -126,6 +129,9 @@ class _Run:
     ) -> None:
         self.estimator, self.program, self.promise = estimator, program, promise
         self.X, self.y, self.classes, self.label_bounds = X, y, classes, label_bounds
+        self.bounds = estimator.bounds
+        if estimator.schema is not None:
+            self.bounds = _from_schema(estimator.schema, X.shape[1])
         self.channel = estimator._channel()
         self.remarks = [] if classes is None else [LABELS_ARE_PUBLIC]
         self.ranges: tuple[Release, ...] = ()
@@ -149,15 +155,15 @@ class _Run:
             low, high = _read_off(np.column_stack(numbers))
             self.remarks.append(BOUNDS_READ_OFF)
         width = self.X.shape[1]
-        if self.estimator.bounds is not None:
-            ends = _given(self.estimator.bounds, width)
+        if self.bounds is not None:
+            ends = _given(self.bounds, width)
         else:
             ends, low, high = (low[:width], high[:width]), low[width:], high[width:]
         return Scaling(*ends, self._label(low, high), self.estimator._uniform), promise
 
     def _unbounded(self) -> list[NDArray[Any]]:
         """The numbers whose bounds nobody gave."""
-        found = [] if self.estimator.bounds is not None else [self.X]
+        found = [] if self.bounds is not None else [self.X]
         if self.y is not None and self.classes is None and self.label_bounds is None:
             found.append(self.y)
         return found
@@ -210,6 +216,21 @@ def _split(promise: Promise) -> tuple[Promise, Promise]:
         for part in (exact, 1 - exact)
     )
     return first, second
+
+
+def _from_schema(schema: Any, width: int) -> tuple[list[float], list[float]]:
+    """The bounds of a schema's features, for arrays of numbers."""
+    known = schema if isinstance(schema, Schema) else Schema.load(schema)
+    known.require_complete()
+    plain = [c for c in known.features if c.is_number and isinstance(c.bounds, tuple)]
+    if len(plain) < len(known.features) or len(plain) != width:
+        raise SchemaError(
+            f"X has {width} columns of numbers, but the schema has {len(known.features)} features, "
+            f"{len(plain)} of them numbers with bounds. Encode categories first "
+            "(tacit.data.Encoder), or run the program on the table itself (docs/guide/programs.md)."
+        )
+    ends = [c.bounds for c in plain if isinstance(c.bounds, tuple)]
+    return [low for low, _ in ends], [high for _, high in ends]
 
 
 def _given(bounds: Any, width: int) -> tuple[Reals, Reals]:

@@ -31,6 +31,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         n_clusters: int = 8,
         max_iter: int | None = None,
         adjacency: str = "add-remove",
@@ -43,6 +44,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.n_clusters = n_clusters
         self.max_iter = max_iter
         self.adjacency = adjacency

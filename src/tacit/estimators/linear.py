@@ -28,6 +28,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         label_bounds: Any = None,
         fit_intercept: bool = True,
         adjacency: str = "add-remove",
@@ -40,6 +41,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.label_bounds = label_bounds
         self.fit_intercept = fit_intercept
         self.adjacency = adjacency

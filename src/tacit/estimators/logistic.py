@@ -16,6 +16,8 @@ from tacit.programs.logistic import Logistic as Program
 
 __all__ = ["LogisticRegression"]
 
+TOLERANCE = 1e-4  # without privacy: that of scikit-learn
+
 
 class LogisticRegression(ClassifierMixin, PrivateEstimator):
     """Logistic regression by noisy gradients, with nothing to tune; two classes or more.
@@ -29,6 +31,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         adjacency: str = "add-remove",
         ledger: str | None = None,
         dataset: str = "data",
@@ -39,6 +42,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.adjacency = adjacency
         self.ledger = ledger
         self.dataset = dataset
@@ -49,7 +53,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, numbers = class_numbers(y)
-        program = Program()
+        program = Program(tolerance=TOLERANCE)
         model, scaling = self._fit(program, X, numbers, self.classes_)
         slope, offset = scaling.affine(program)
         self.coef_ = model.coef * slope

@@ -31,6 +31,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         n_components: int = 1,
         covariance_type: Literal["full", "diag", "spherical"] = "full",
         max_iter: int | None = None,
@@ -44,6 +45,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.max_iter = max_iter

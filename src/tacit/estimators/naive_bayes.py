@@ -28,6 +28,7 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         adjacency: str = "add-remove",
         ledger: str | None = None,
         dataset: str = "data",
@@ -38,6 +39,7 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.adjacency = adjacency
         self.ledger = ledger
         self.dataset = dataset

@@ -30,6 +30,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         delta: float = 1e-6,
         *,
         bounds: Any = None,
+        schema: Any = None,
         n_components: int | None = None,
         adjacency: str = "add-remove",
         ledger: str | None = None,
@@ -41,6 +42,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.schema = schema
         self.n_components = n_components
         self.adjacency = adjacency
         self.ledger = ledger

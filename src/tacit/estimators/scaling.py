@@ -34,17 +34,26 @@ class Scaling:
         self.schema = Schema(columns=tuple(columns if label is None else [*columns, label]))
 
     def encode(self, program: Program[Any, Any], X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
-        clipped = np.clip(X, self.low, self.high)
-        columns: dict[str, NDArray[Any]] = {f"x{i}": column for i, column in enumerate(clipped.T)}
-        if self.label is not None and y is not None:
-            bounds = self.label.bounds
-            columns["y"] = np.clip(y, *bounds) if isinstance(bounds, tuple) else y
-        encoded = program.encoder(self.schema).encode(Batch(self.schema, columns, len(X)))
-        return ArrayRecords(encoded.X, encoded.y)
+        """What the program's encoder makes of X; in one go, because all columns are numbers."""
+        at_low, at_high = self._ends(program)
+        slope, offset = self.affine(program)
+        encoded = X * slope
+        encoded += offset
+        # The map rises, so clipping after it clips values to their bounds, and rounding too.
+        np.clip(encoded, at_low, at_high, out=encoded)
+        if self.label is not None and y is not None and isinstance(self.label.bounds, tuple):
+            y = np.clip(y, *self.label.bounds)
+        return ArrayRecords(encoded, y)
 
     def affine(self, program: Program[Any, Any]) -> tuple[Reals, Reals]:
         """slope, offset with encoded = slope · x + offset inside the bounds."""
-        ends = np.stack([self.low, self.high])
-        at_low, at_high = Scaling(self.low, self.high).encode(program, ends, None).X
+        at_low, at_high = self._ends(program)
         slope = (at_high - at_low) / (self.high - self.low)
         return slope, at_low - slope * self.low
+
+    def _ends(self, program: Program[Any, Any]) -> Reals:
+        """The encodings of the lowest and of the highest record."""
+        plain = Schema(columns=self.schema.features)
+        ends = np.stack([self.low, self.high])
+        columns: dict[str, NDArray[Any]] = {f"x{i}": column for i, column in enumerate(ends.T)}
+        return program.encoder(plain).encode(Batch(plain, columns, 2)).X

@@ -122,31 +122,32 @@ class KMeans(Program[KMeansState, KMeansModel]):
         ]
 
     def query(self, state: KMeansState) -> Query | None:
-        if state.done >= state.rounds:
-            return None
+        return None if state.done >= state.rounds else Query(self._blocks(state))
+
+    def _blocks(self, state: KMeansState) -> tuple[Block, Block]:
         clusters, width = state.centres.shape
-        longest = state.size * (1 + MARGIN * (math.isqrt(width - 1) + 1))
-        return Query(
-            (
-                Block("sums", clusters * width, Norm(state.norm), longest),
-                Block("counts", clusters, Norm(state.norm), Fraction(1), Fraction(1, 2**10)),
-            )
+        norm = Norm(state.norm)
+        return (
+            Block("sums", clusters * width, norm, state.size * (1 + MARGIN)),
+            Block("counts", clusters, norm, Fraction(1), Fraction(1, 2**10)),
         )
+
+    def prepare(self, batch: Encoded, state: KMeansState) -> Encoded:
+        return batch._replace(X=self._on_grid(batch.X, state))
 
     def map(self, batch: Encoded, state: KMeansState) -> Reals:
         clusters, width = state.centres.shape
         rows, near = np.arange(len(batch.X)), _nearest(batch.X, state.centres)
         sums = np.zeros((len(rows), clusters, width))
         counts = np.zeros((len(rows), clusters))
-        integers, step = self._on_grid(batch.X, state)
-        sums[rows, near] = integers * step
+        sums[rows, near] = batch.X
         counts[rows, near] = 1.0
         return np.hstack([sums.reshape(len(rows), -1), counts])
 
     def map_sum(self, batch: Encoded, state: KMeansState) -> NDArray[np.int64]:
         clusters = len(state.centres)
         near = _nearest(batch.X, state.centres)
-        integers, _ = self._on_grid(batch.X, state)
+        integers = batch.X / self._step(state)
         # Records are whole numbers here, below 2^36 each: float64 adds 2^17 of them exactly.
         total = np.zeros(state.centres.size, dtype=np.int64)
         for start in range(0, len(near), 2**16):
@@ -172,18 +173,20 @@ class KMeans(Program[KMeansState, KMeansModel]):
     def result(self, state: KMeansState) -> KMeansModel:
         return KMeansModel(state.centres, state.counts)
 
-    def _on_grid(self, X: Reals, state: KMeansState) -> tuple[Reals, float]:
-        """Records as whole multiples of the sums' step, and that step.
+    def _on_grid(self, X: Reals, state: KMeansState) -> Reals:
+        """Records as whole multiples of the sums' step.
 
         Clipped to `size` here and rounded, a record is still shorter than the declared bound, so
         that the framework's clipping leaves it alone and adding up is exact (kmeans.md).
         """
-        query = self.query(state)
-        assert query is not None  # map is only asked within a round
-        step = float(block_grid(query.blocks[0]).step)
         if state.private:
             X = clip_to_ball(X, float(state.size), state.norm)
-        return np.rint(X / step), step
+        step = self._step(state)
+        return np.asarray(np.rint(X / step) * step)
+
+    def _step(self, state: KMeansState) -> float:
+        sums = self._blocks(state)[0]
+        return float(block_grid(sums).step)
 
     def _fewest(self, state: KMeansState, promise: Promise) -> float:
         query = self.query(state)

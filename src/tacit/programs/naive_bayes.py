@@ -155,11 +155,12 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
             sizes = np.linalg.norm(statistics, ord=order, axis=1)
             if (sizes > float(state.block.bound) * (1 - 2.0**-22)).any():
                 return None  # a record that no encoder gives: clipped one by one
-        # Whole numbers below 2^53, so the product of matrices rounds nothing (moments.md).
-        whole = statistics / state.step**2
-        if len(whole) * float(np.abs(whole).max(initial=0.0)) >= EXACT:
+        # Sums of multiples of step², below 2^53 of them: the product rounds nothing (moments.md).
+        unit = state.step**2
+        largest = max(1.0, float(statistics.max(initial=0.0)), -float(statistics.min(initial=0.0)))
+        if len(statistics) * largest / unit >= EXACT:
             return None
-        return (_members(batch, state).T @ whole).ravel().astype(np.int64)
+        return (_members(batch, state).T @ statistics / unit).ravel().astype(np.int64)
 
     def reduce(self, total: Reals, state: NaiveBayesState) -> NaiveBayesState:
         return replace(state, total=total.reshape(state.classes, state.statistics))
@@ -211,11 +212,21 @@ def _gaussians(counts: Reals, state: NaiveBayesState) -> tuple[Reals, Reals]:
 
 def _statistics(X: Reals, state: NaiveBayesState) -> Reals:
     """1, every coordinate, and 1 − x² of the numbers that are there: whatever the class."""
+    rows, width = X.shape
+    found = np.empty((rows, 1 + width + len(state.numbers)))
+    own, squares = found[:, 1 : 1 + width], found[:, 1 + width :]
+    found[:, 0] = 1.0
+    np.divide(X, state.step, out=own)
     if state.private:  # beyond its public bounds nothing is learned from a value
-        X = np.clip(X, -1.0, 1.0)
-    X = np.rint(X / state.step) * state.step
-    squares = (1.0 - X[:, state.numbers] ** 2) * _present(X, state.missing)
-    return np.hstack([np.ones((len(X), 1)), X, squares])
+        np.clip(own, -1.0 / state.step, 1.0 / state.step, out=own)
+    np.rint(own, out=own)
+    own *= state.step
+    everything = len(state.numbers) == width
+    np.square(own if everything else own[:, state.numbers], out=squares)
+    np.subtract(1.0, squares, out=squares)
+    if (state.missing >= 0).any():
+        squares *= _present(own, state.missing)
+    return found
 
 
 def _present(X: Reals, missing: Places) -> Reals:
