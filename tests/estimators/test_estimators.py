@@ -40,7 +40,7 @@ def made(name: str, **parameters: Any) -> Any:
 
 def all_checks() -> list[Any]:
     found = []
-    for name in ARRAYS:
+    for name in room.__all__:
         for estimator, check in estimator_checks_generator(made(name, epsilon=math.inf)):
             label = getattr(check, "func", check).__name__
             found.append(pytest.param(estimator, check, id=f"{name}-{label}"))

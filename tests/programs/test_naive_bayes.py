@@ -15,6 +15,7 @@ from tacit.data import Batch, Column, Encoded, Schema, load_dataset
 from tacit.data.records import ArrayRecords
 from tacit.errors import DatasetError, SchemaError
 from tacit.privacy import Promise
+from tacit.programs.contribute import clipped_sum
 from tacit.programs.naive_bayes import NaiveBayes, NaiveBayesModel
 
 FREE = Promise(math.inf)
@@ -107,3 +108,15 @@ def test_a_label_without_classes_is_refused() -> None:
     schema = Schema(columns=(Column(name="x", type="number", bounds=(-1, 1)), label))
     with pytest.raises(SchemaError, match="needs classes"):
         NaiveBayes().init(schema, FREE)
+
+
+def test_without_privacy_the_fast_path_is_exact_too() -> None:
+    columns: dict[str, Any] = {f"x{i}": {"type": "number", "bounds": [-1, 1]} for i in range(4)}
+    columns["y"] = {"type": "category", "categories": ["a", "b"], "role": "label"}
+    program, generator = NaiveBayes(), np.random.default_rng(0)
+    state = program.init(Schema.from_dict({"columns": columns}), Promise(math.inf))
+    query = program.query(state)
+    assert query is not None
+    batch = Encoded(generator.uniform(-1, 1, (500, 4)), generator.integers(0, 2, 500), None)
+    slow = clipped_sum(program.map(batch, state), query, clip=False)
+    assert np.array_equal(program.map_sum(batch, state), slow)

@@ -65,7 +65,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        return np.asarray(self.transform(X).argmin(axis=1))
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        # ‖x − c‖² is least where x·c − ‖c‖²/2 is largest.
+        score = X @ self.cluster_centers_.T - (self.cluster_centers_**2).sum(axis=1) / 2
+        return np.asarray(score.argmax(axis=1))
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The distance of each record to each centre."""
