@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit.channels.central import Central
+from tacit.channels.selection import Selection
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data import Schema
@@ -233,6 +234,37 @@ class TestCentral:
         assert last.certificate.signed(SigningKey.generate()).verify().epsilon <= 1
         with pytest.raises(BudgetExceeded):  # all records once more would cost again
             channel.run(Total(), ArrayRecords(np.ones((9, 1))), SCHEMA, Promise(0.5))
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_only_what_stands_out_is_released(self, delta: float) -> None:
+        """Three heavy coordinates among fifty, twice; the rest is 0, and all is paid for."""
+        X = np.zeros((3000, 50))
+        X[np.arange(3000), np.arange(3000) % 3 * 20] = 1.0
+        channel = Central(randomness=SeededRandomness(1), selection=Selection(400.0, 5))
+        promise = Promise(2.0, delta)
+        outcome = channel.run(Total(width=50, times=2), ArrayRecords(X), SCHEMA, promise)
+        for sums in outcome.model:
+            assert np.flatnonzero(sums).tolist() == [0, 20, 40]
+            assert sums[[0, 20, 40]] == pytest.approx([1000] * 3, abs=60)
+        names = [release.mechanism for release in outcome.certificate.releases]
+        assert names == ["gaussian" if delta else "laplace", "above-threshold"]
+        assert outcome.certificate.releases[1].count == 2 * 5
+        verdict = outcome.certificate.signed(SigningKey.generate()).verify()
+        assert verdict.epsilon <= 2.0
+        if not delta:
+            assert verdict.epsilon > 1.99
+        few = Central(randomness=SeededRandomness(1), selection=Selection(400.0, 1))
+        once = few.run(Total(width=50), ArrayRecords(X), SCHEMA, promise)
+        assert np.count_nonzero(once.model) == 1
+
+    def test_impossible_selections(self) -> None:
+        for arguments in ((0.0, 1), (1.0, 0), (1.0, 1, Fraction(1))):
+            with pytest.raises(UsageError, match="positives"):
+                Selection(*arguments)
+        channel = Central(selection=Selection(1.0, 1))
+        windows = [ArrayRecords(np.ones((5, 1)))]
+        with pytest.raises(UsageError, match="windows"):
+            list(channel.follow(Total(), windows, SCHEMA, Promise(1.0)))
 
     def test_a_map_of_the_wrong_shape_is_a_defect(self) -> None:
         with pytest.raises(InternalFault, match=r"total\.map"):

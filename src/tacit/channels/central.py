@@ -11,11 +11,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.selection import Selection
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.signing import digest
 from tacit.data.records import ArrayRecords, Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
+from tacit.errors import UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
@@ -57,6 +59,7 @@ class Central:
     ledger, dataset   where the whole promise is reserved before anything is drawn
     sampling          each unit takes part in each round with this probability, secretly: less noise
                       per round for the same promise (amplification), less data per round
+    selection         release only coordinates that stand out (PEM's sparse vectors)
     progress          is told after each round: (rounds done, rounds planned)
     """
 
@@ -65,6 +68,7 @@ class Central:
     ledger: Ledger | None = None
     dataset: str = "data"
     sampling: Fraction = Fraction(1)
+    selection: Selection | None = None
     progress: Callable[[int, int], None] | None = None
 
     def run(
@@ -85,18 +89,22 @@ class Central:
         """All rounds, under a reservation that the caller has made."""
         state = program.init(schema, promise)
         plan = self._sampled(program.plan(state))
-        levels = Levels.planned(promise, plan)
         done, planned = 0, sum(share.count for share in plan)
+        choosing, rest = _divided(promise, self.selection, planned)
+        levels = Levels.planned(rest, plan)
+        choices: list[Release] = []
         batches = _passes(program, records, state)
         while (query := program.query(state)) is not None:
             total = self._sum(program, batches(), state, query, levels)
             if done == 0 and reservation is not None:
                 reservation.mark_drawn()
-            state = program.reduce(self._noisy(total, query, levels), state)
+            noisy = self._noisy(total, query, levels, choosing, choices)
+            state = program.reduce(noisy, state)
             done += 1
             if self.progress is not None:
                 self.progress(done, planned)
-        certificate = self._certificate(program, schema, promise, levels.releases)
+        releases = (*levels.releases, *_counted(choices))
+        certificate = self._certificate(program, schema, promise, releases)
         return Outcome(program.result(state), state, certificate)
 
     def follow(
@@ -112,6 +120,8 @@ class Central:
         worst, not their sum. Windows must be disjoint; the caller answers for that. Yields the
         model after each window.
         """
+        if self.selection is not None:
+            raise UsageError("windows are released whole: leave selection out when following.")
         state = program.init(schema, promise)
         shares = {share.name: share for share in self._sampled(program.plan(state))}
         releases: tuple[Release, ...] = ()
@@ -164,9 +174,22 @@ class Central:
                     lambda batch: record_sum(program, batch, state, query, clip),
                 )
 
-    def _noisy(self, total: NDArray[np.int64], query: Query, levels: Levels) -> NDArray[np.float64]:
+    def _noisy(
+        self,
+        total: NDArray[np.int64],
+        query: Query,
+        levels: Levels,
+        choosing: Promise | None = None,
+        choices: list[Release] | None = None,
+    ) -> NDArray[np.float64]:
         for (_, place), mechanism in zip(query.slices(), levels.charge(query), strict=False):
-            total[place] = mechanism.perturb(total[place], self.randomness)
+            exact = total[place].copy()
+            total[place] = mechanism.perturb(exact, self.randomness)
+            if self.selection is not None and choosing is not None and choices is not None:
+                sums = mechanism.grid.decode(exact)
+                chosen, spent = self.selection.choose(sums, mechanism, choosing, self.randomness)
+                choices += spent
+                total[place][~chosen] = 0
         # A sample's sum, scaled up, is an unbiased estimate of the sum.
         return decoded(total, query) / float(levels.sampling(query))
 
@@ -191,6 +214,28 @@ class Central:
             promise_holds=program.promise_holds,
             ledger=None if self.ledger is None else self.ledger.head,
         )
+
+
+def _divided(
+    promise: Promise, selection: Selection | None, rounds: int
+) -> tuple[Promise | None, Promise]:
+    """What pays for each choice, if there is a selection, and what for the noise."""
+    if selection is None or not promise.is_private:
+        return None, promise
+    return selection.split(promise, rounds)
+
+
+def _counted(releases: list[Release]) -> list[Release]:
+    """Equal releases as one, with their number."""
+    found: list[Release] = []
+    for release in releases:
+        for place, known in enumerate(found):
+            if replace(known, count=release.count) == release:
+                found[place] = replace(known, count=known.count + release.count)
+                break
+        else:
+            found.append(release)
+    return found
 
 
 def _passes(
