@@ -20,13 +20,17 @@ from tacit.crypto.prg import SeededRandomness
 from tacit.data import Schema, load_dataset
 from tacit.data.records import ArrayRecords
 from tacit.errors import DatasetError
-from tacit.privacy import Promise
+from tacit.privacy import Promise, clip_to_ball
 from tacit.programs.logistic import Logistic
+from tacit.programs.logistic_output import LogisticOutput
 
 DELTA = 1e-5
 RUNS = 10
 BARS = {0.05: 0.170, 0.1: 0.160, 0.2: 0.155, 0.4: 0.1525, 1.0: 0.151}
 NONE = "no privacy"
+# Pathak's way: a converged model plus Laplace noise of scale 2/(nελ) on each coordinate, without δ;
+# the promise does not hold (logistic.md). Records are scaled to the unit ball, λ = 0.001.
+PUBLISHED, PUBLISHED_AT, LAMBDA = "output perturbation as published", (0.1, 1.0), 1e-3
 # Within 1.5 points for 4,000 records and more; smaller sets are shown, not judged.
 OTHERS = {"spambase": 0.015, "mushroom": 0.015, "australian": 1, "cancer": 1, "digits": 1}
 
@@ -48,6 +52,11 @@ def _adult(say: Callable[[str], None]) -> Iterator[Row]:
         ours = mean(error(train, test, adult.schema, epsilon, seed) for seed in range(RUNS))
         what = f"a9a, ε = {epsilon:g}: test error (at most {bar:g})"
         yield Row(what, ours, peer, NONE, round(bar / 0.150, 4), at_most=True)
+        if epsilon in PUBLISHED_AT:
+            theirs = mean(published(train, test, epsilon, seed) for seed in range(RUNS))
+            yield Row(
+                f"a9a, ε = {epsilon:g}: test error", ours, theirs, PUBLISHED, 1.0, at_most=True
+            )
 
 
 def _gaps(name: str, gap: float, say: Callable[[str], None]) -> Iterator[Row]:
@@ -75,6 +84,29 @@ def error(train: Part, test: Part, schema: Schema, epsilon: float, seed: int) ->
     channel = Central(randomness=SeededRandomness(seed))
     model = channel.run(Logistic(), ArrayRecords(*train), schema, promise).model
     return float(np.mean(model.predict(test[0]) != test[1]))
+
+
+def published(train: Part, test: Part, epsilon: float, seed: int) -> float:
+    """The same for the published method; the model without noise is trained once."""
+    weights = _trained(train)
+    program = LogisticOutput(LAMBDA, as_published=True)
+    mechanism = program.mechanism(len(train[0]), len(weights), Promise(epsilon))
+    noisy = mechanism.release(weights, SeededRandomness(seed))
+    return float(np.mean((_ball(test[0]) @ noisy > 0) != test[1]))
+
+
+KNOWN: dict[int, Any] = {}
+
+
+def _trained(train: Part) -> Any:
+    if id(train[0]) not in KNOWN:
+        KNOWN[id(train[0])] = LogisticOutput(LAMBDA).train(_ball(train[0]), train[1])
+    return KNOWN[id(train[0])]
+
+
+def _ball(X: Any) -> Any:
+    """With a constant feature, every row in the unit ball: at most 14 features of a9a are 1."""
+    return clip_to_ball(np.column_stack([X, np.ones(len(X))]) / math.sqrt(15))
 
 
 def _encoded(arrays: Part) -> Part:
