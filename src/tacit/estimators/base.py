@@ -55,17 +55,32 @@ class PrivateEstimator(BaseEstimator):
     # One scale for all features, where distances between records matter.
     _uniform = False
 
-    epsilon: float
-    delta: float
-    adjacency: str
-    bounds: Any
-    schema: Any
-    ledger: str | None
-    dataset: str
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
     certificate_: Certificate
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        schema: Any = None,
+        adjacency: str = "add-remove",
+        ledger: str | None = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.schema = schema
+        self.adjacency = adjacency
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit(
         self,

@@ -38,18 +38,20 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.schema = schema
+        super().__init__(
+            epsilon,
+            delta,
+            bounds=bounds,
+            schema=schema,
+            adjacency=adjacency,
+            ledger=ledger,
+            dataset=dataset,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.label_bounds = label_bounds
         self.fit_intercept = fit_intercept
-        self.adjacency = adjacency
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)

@@ -42,19 +42,21 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.schema = schema
+        super().__init__(
+            epsilon,
+            delta,
+            bounds=bounds,
+            schema=schema,
+            adjacency=adjacency,
+            ledger=ledger,
+            dataset=dataset,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.max_iter = max_iter
-        self.adjacency = adjacency
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

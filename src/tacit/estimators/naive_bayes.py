@@ -22,31 +22,6 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):
     Parameters: `tacit.estimators.base.PrivateEstimator`. The set of labels is taken to be public.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        schema: Any = None,
-        adjacency: str = "add-remove",
-        ledger: str | None = None,
-        dataset: str = "data",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.schema = schema
-        self.adjacency = adjacency
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, numbers = class_numbers(y)
