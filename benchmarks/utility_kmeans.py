@@ -27,7 +27,7 @@ RUNS = 10
 CLUSTERS = 5
 OURS = KMeans(CLUSTERS)
 PEM = KMeans(CLUSTERS, rounds=50, split=Fraction(1, 2))
-# ε, δ, largest objective over that without privacy. Pure promises have no bar in the issue: there
+# ε, δ, largest objective over that without privacy. For pure promises
 # the bar is PEM's own way.
 LEVELS = ((1.0, 1e-5, 1.03), (0.5, 1e-5, 1.05))
 PURE = (0.5, 1.0, 2.0, 4.0)

@@ -1,7 +1,7 @@
 """The schema: what each column means, and bounds that everyone may know.
 
-A bound that is read off private data leaks it: the largest age in a hospital is somebody's age
-(design 4.2). So bounds, categories and bin edges stand in a file, chosen from knowledge that is
+A bound that is read off private data leaks it: the largest age in a hospital is somebody's age.
+So bounds, categories and bin edges stand in a file, chosen from knowledge that is
 public, and values outside are clipped. A schema whose author has not decided yet says `TODO`
 there; it can be shown and edited, but no data is read with it.
 """

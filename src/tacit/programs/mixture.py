@@ -1,7 +1,7 @@
 """Gaussian mixture by expectation–maximisation on noisy sufficient statistics.
 
 A record's responsibilities add up to 1, so the counts, sums and second moments of all components
-are released jointly, as one vector whose length does not grow with their number (design 4.4). By
+are released jointly, as one vector whose length does not grow with their number. By
 default each component measures records in its own coordinates: from its centre, in its standard
 deviations. So the noise is small against a component however small that is. Proofs: mixture.md.
 """
