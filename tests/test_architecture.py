@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "tacit"
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "home": set(),
-    "crypto": {"errors"},
+    "crypto": {"errors", "home"},
     "privacy": {"errors", "crypto"},
     "data": {"errors", "crypto", "privacy"},
     "programs": {"errors", "crypto", "privacy", "data"},

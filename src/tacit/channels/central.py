@@ -45,11 +45,12 @@ TRUST = "The holder of the data, who adds the noise. Everyone else sees noisy re
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[S, M]):
-    """A model, the state it was read from, and an unsigned certificate of what it cost."""
+    """A model, the state it was read from, an unsigned certificate of its cost, and its rounds."""
 
     model: M
     state: S
     certificate: Certificate
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Central:
                 self.progress(done, planned)
         releases = (*levels.releases, *_counted(choices))
         certificate = self._certificate(program, schema, promise, releases)
-        return Outcome(program.result(state), state, certificate)
+        return Outcome(program.result(state), state, certificate, done)
 
     def follow(
         self,
@@ -140,7 +141,7 @@ class Central:
                 state = program.reduce(self._noisy(total, query, levels), state)
             releases += tuple(replace(release, part=window) for release in levels.releases)
             certificate = self._certificate(program, schema, promise, releases)
-            yield Outcome(program.result(state), state, certificate)
+            yield Outcome(program.result(state), state, certificate, number)
 
     def _sampled(self, plan: Sequence[Share]) -> list[Share]:
         if self.sampling == 1:

@@ -143,7 +143,6 @@ def _written(words: Console, data: Data, results: list[Result], out: Path) -> di
 
     from tacit.cli.plot import plot_learning
     from tacit.crypto.signing import SigningKey, digest
-    from tacit.home import tacit_home
     from tacit.programs.files import to_bytes
 
     files = {
@@ -155,9 +154,9 @@ def _written(words: Console, data: Data, results: list[Result], out: Path) -> di
     outcome = results[-1].outcome
     model = to_bytes(outcome.model)
     files["model"].write_bytes(model)
-    key = SigningKey.load_or_create(tacit_home() / "keys" / "holder.pem")
-    certificate = replace(outcome.certificate, subject=digest(model)).signed(key)
-    files["certificate"].write_text(certificate.to_json(), encoding="utf-8")
+    certificate = replace(outcome.certificate, subject=digest(model))
+    signed = certificate.signed(SigningKey.of_holder())
+    files["certificate"].write_text(signed.to_json(), encoding="utf-8")
     with words.status("drawing the picture …"):
         private, exact = results[-1], results[0]
         plot_learning(

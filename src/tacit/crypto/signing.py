@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import InputError
+from tacit.home import tacit_home
 
 __all__ = ["SigningKey", "canonical", "digest", "fingerprint", "signed_by"]
 
@@ -61,6 +62,11 @@ class SigningKey:
     @classmethod
     def generate(cls) -> SigningKey:
         return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def of_holder(cls) -> SigningKey:
+        """The identity of whoever works on this machine, made at the first call."""
+        return cls.load_or_create(tacit_home() / "keys" / "holder.pem")
 
     @classmethod
     def load_or_create(cls, path: Path) -> SigningKey:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from tacit.channels.central import Central, Outcome
 from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
+from tacit.crypto.signing import SigningKey, digest
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
 from tacit.engines import Engine, Serial, Threads
@@ -25,10 +26,11 @@ from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
+from tacit.programs.files import to_bytes
 from tacit.programs.program import Program
 from tacit.programs.ranges import Range, Ranges
 
-__all__ = ["PrivateEstimator"]
+__all__ = ["PrivateEstimator", "randomness_of", "signing_key"]
 
 M = TypeVar("M")
 Reals = NDArray[np.float64]
@@ -96,6 +98,7 @@ class PrivateEstimator(BaseEstimator):
         """
         promise = Promise(self.epsilon, self.delta, adjacency=self.adjacency)  # type: ignore[arg-type]
         promise.check_population(len(X))
+        key = signing_key()  # before anything is spent
         run = _Run(self, program, X, y, classes, label_bounds, promise)
         if self.ledger is None:
             outcome, scaling = run.release(None)
@@ -105,18 +108,13 @@ class PrivateEstimator(BaseEstimator):
                 head = ledger.head
                 outcome, scaling = run.release(reservation)
             outcome = replace(outcome, certificate=replace(outcome.certificate, ledger=head))
-        self.certificate_ = outcome.certificate
+        subject = digest(to_bytes(outcome.model))
+        self.certificate_ = replace(outcome.certificate, subject=subject).signed(key)
+        self.n_rounds_ = outcome.rounds
         return outcome.model, scaling
 
     def _channel(self) -> Central:
-        return Central(self._engine(), self._randomness(), progress=self._progress())
-
-    def _randomness(self) -> Randomness:
-        if self.random_state is None:
-            return SYSTEM
-        if isinstance(self.random_state, (int, np.integer)):
-            return SeededRandomness(int(self.random_state))
-        return SeededRandomness(int(self.random_state.randint(2**31)))
+        return Central(self._engine(), randomness_of(self.random_state), progress=self._progress())
 
     def _engine(self) -> Engine:
         if self.n_jobs in (None, 1):
@@ -217,6 +215,23 @@ class _Run:
             accountant=found,
             remarks=(*certificate.remarks, *self.remarks),
         )
+
+
+def randomness_of(random_state: Any) -> Randomness:
+    """None is the system's; a number, or a generator of numpy's, is repeatable and not secure."""
+    if random_state is None:
+        return SYSTEM
+    if isinstance(random_state, (int, np.integer)):
+        return SeededRandomness(int(random_state))
+    return SeededRandomness(int(random_state.randint(2**31)))
+
+
+def signing_key() -> SigningKey:
+    """The holder's, or where nothing can be written, one for this certificate alone."""
+    try:
+        return SigningKey.of_holder()
+    except OSError:
+        return SigningKey.generate()
 
 
 def _split(promise: Promise) -> tuple[Promise, Promise]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.channels.central import Central
-from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
+from tacit.crypto.signing import digest
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
+from tacit.estimators.base import randomness_of, signing_key
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.promise import Promise
+from tacit.programs.files import to_bytes
 from tacit.programs.itemsets import FrequentItemsets as Program
 from tacit.programs.rules import Rules, association_rules
 
@@ -56,11 +59,15 @@ class FrequentItemsets(BaseEstimator):
         schema = Schema(columns=tuple(Column(name=str(n), type="boolean") for n in names))
         promise = Promise(self.epsilon, self.delta, adjacency=self.adjacency)  # type: ignore[arg-type]
         promise.check_population(len(X))
+        key = signing_key()  # before anything is spent
         program = Program(self.min_support, self.max_length, self.longest)
         ledger = None if self.ledger is None else Ledger(self.ledger)
-        channel = Central(randomness=self._randomness(), ledger=ledger, dataset=self.dataset)
+        channel = Central(
+            randomness=randomness_of(self.random_state), ledger=ledger, dataset=self.dataset
+        )
         outcome = channel.run(program, ArrayRecords((X > 0.5).astype(np.float64)), schema, promise)
-        self.certificate_ = outcome.certificate
+        subject = digest(to_bytes(outcome.model))
+        self.certificate_ = replace(outcome.certificate, subject=subject).signed(key)
         self._model = outcome.model
         self.itemsets_ = outcome.model.named()
         self.support_ = outcome.model.support
@@ -70,6 +77,3 @@ class FrequentItemsets(BaseEstimator):
         """Rules "who has these also has those", from the noisy counts at no further cost."""
         check_is_fitted(self)
         return association_rules(self._model, min_confidence)
-
-    def _randomness(self) -> Randomness:
-        return SYSTEM if self.random_state is None else SeededRandomness(int(self.random_state))

@@ -62,7 +62,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         model, scaling = self._fit(program, X)
         slope, offset = scaling.affine(program)
         self.cluster_centers_ = (model.centres - offset) / slope
-        self.n_iter_ = 1
+        self.n_iter_ = self.n_rounds_
         self.labels_ = self.predict(X)
         return self
 

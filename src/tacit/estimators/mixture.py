@@ -64,6 +64,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         model, scaling = self._fit(program, X)
         slope, offset = scaling.affine(program)
         width = float(slope[0])  # the same for every feature
+        self.n_iter_ = self.n_rounds_
         self.weights_ = model.weights
         self.means_ = (model.means - offset) / width
         self.covariances_ = model.covariances / width**2
