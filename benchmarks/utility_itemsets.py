@@ -34,6 +34,8 @@ DELTA = 1e-5
 BARS = {0.0: 0.7, DELTA: 0.5}
 
 Families = tuple[list[Sets], list[NDArray[np.float64]]]
+# Noisy counts, from counts and how much one record can change them in all.
+Noisy = Callable[[NDArray[np.int64], int], NDArray[np.float64]]
 
 
 def rows(say: Callable[[str], None]) -> Iterator[Row]:
@@ -45,7 +47,7 @@ def rows(say: Callable[[str], None]) -> Iterator[Row]:
     say(f"exact counts of single items, as if independent: loss {base:.3f}")
     for epsilon in (0.5, 1.0, 5.0):
         seeds = [f"itemsets {epsilon} {run}" for run in range(RUNS)]
-        pems = [pem(X, data.schema, epsilon, SeededRandomness(seed)) for seed in seeds]
+        pems = [pem(X, data.schema, laplace(epsilon, SeededRandomness(seed))) for seed in seeds]
         peer = mean(loss(found, true) for found in pems)
         for delta in (0.0, DELTA):
             promise = Promise(epsilon, delta, adjacency="replace")  # type: ignore[arg-type]
@@ -62,25 +64,33 @@ def ours(X: NDArray[np.float64], schema: Schema, promise: Promise, source: Rando
     )
 
 
-def pem(X: NDArray[np.float64], schema: Schema, epsilon: float, source: Randomness) -> Families:
+def laplace(epsilon: float, source: Randomness) -> Noisy:
+    """One server's noise for counts of which replacing a record moves `bound`, by one each."""
+    each = Promise(epsilon / len(LENGTHS), adjacency="replace")  # type: ignore[arg-type]
+
+    def noisy(counts: NDArray[np.int64], bound: int) -> NDArray[np.float64]:
+        allowed = Bound(Norm.L1, Fraction(bound))
+        mechanism = Laplace.calibrated(allowed, each, len(counts), integral=True)
+        return mechanism.perturb(counts, source).astype(np.float64)
+
+    return noisy
+
+
+def pem(X: NDArray[np.float64], schema: Schema, noisy: Noisy) -> Families:
     """Algorithm 3 as published."""
     words, items = packed(X > 0.5), X.shape[1]
     columns = FrequentItemsets().init(schema, Promise(math.inf)).columns
-    each = Promise(epsilon / len(LENGTHS), adjacency="replace")  # type: ignore[arg-type]
     families, counts = [np.arange(items, dtype=np.int32)[:, None]], [np.full(items, np.nan)]
     for length in LENGTHS:
         asked = np.concatenate(
             [np.empty((0, length), np.int32), *candidates(Tree(families, items), columns)]
         )
-        noisy = np.empty(0)
+        found = np.empty(0)
         if len(asked):
             bound = min(2 * math.comb(len(schema.features), length), len(asked))
-            laplace = Laplace.calibrated(
-                Bound(Norm.L1, Fraction(bound)), each, len(asked), integral=True
-            )
-            noisy = laplace.perturb(support(words, asked), source).astype(np.float64)
-        families.append(asked[noisy > MINSUP * len(X)])
-        counts.append(noisy[noisy > MINSUP * len(X)])
+            found = noisy(support(words, asked), bound)
+        families.append(asked[found > MINSUP * len(X)])
+        counts.append(found[found > MINSUP * len(X)])
     return families, counts
 
 

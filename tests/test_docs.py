@@ -18,7 +18,7 @@ from tacit.errors import DatasetError
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-BLOCK = re.compile(r"^```(\w+)( run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)( run)?(?: as \w+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TACIT = [sys.executable, "-m", "tacit.cli"]
 
 
@@ -55,7 +55,7 @@ def test_python_blocks_run(code: str, tmp_path: Path) -> None:
 
 def commands(text: str) -> list[list[str]]:
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
-    words = [shlex.split(line, comments=True) for line in lines]
+    words = [shlex.split(line.removesuffix(" &"), comments=True) for line in lines]
     bare = [[w for i, w in enumerate(ws) if i or "=" not in w] for ws in words]
     return [ws[1:] for ws in bare if ws and ws[0].removeprefix(".venv/bin/") == "tacit"]
 

@@ -29,6 +29,8 @@ from tacit.programs.contribute import clipped_sum, record_sum
 from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.levels import Levels, block_grid
 from tacit.programs.program import Query
+from tacit.programs.registry import OWN, program_named
+from tacit.programs.settings import plain_settings
 
 Case = dict[str, Any]
 FILES = sorted(Path(__file__).parent.glob("cases_*.py"))
@@ -149,5 +151,56 @@ def test_without_privacy_it_is_the_textbook_algorithm(case: Case) -> None:
     case["textbook"](outcome.model)
 
 
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_states_and_models_survive_as_bytes(case: Case) -> None:
+    """After every round: what the federation sends and what model files hold, byte for byte."""
+    program = case["program"]
+    for promise in (*PROMISES.values(), Promise(math.inf)):
+        outcome = run(case, promise, 9)
+        states = [state for state, _ in visited(case, promise)] if promise.is_private else []
+        start = program.init(case["schema"], promise)
+        for state in (start, *states, outcome.state):
+            assert type(state) in program.states
+            copy = from_bytes(program.states, to_bytes(state))
+            assert type(copy) is type(state)
+            assert to_bytes(copy) == to_bytes(state)
+            query = program.query(state)
+            assert program.query(copy) == query  # also of what the bytes do not show
+        assert type(outcome.model) in program.models
+        written = to_bytes(outcome.model)
+        assert to_bytes(from_bytes(program.models, written)) == written
+        again = program.result(from_bytes(program.states, to_bytes(outcome.state)))
+        assert to_bytes(again) == written
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_settings_and_version_name_the_program(case: Case) -> None:
+    program = case["program"]
+    if program.name not in OWN:
+        assert program.name == "ranges"  # reads plain numbers: no study can ask for it
+        return
+    copy = program_named(program.name, program.version, plain_settings(program))
+    assert type(copy) is type(program)
+    assert copy.settings() == program.settings()
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_what_is_said_of_records_has_one_row_each(case: Case) -> None:
+    program = case["program"]
+    model = run(case, PROMISES["gaussian"], 11).model
+    said = program.predict(model, case["X"][:7])
+    if said is None:
+        assert program.name in {"histogram", "quantiles", "itemsets", "ranges"}
+        return
+    assert len(said.values) == 7
+    assert said.values.ndim == (2 if said.kind == "components" else 1)
+    if said.scores is not None:
+        assert len(said.scores) == 7
+        best = said.scores.argmin if program.name == "k-means" else said.scores.argmax
+        assert np.array_equal(best(axis=1), said.values)
+
+
 def test_there_are_cases() -> None:
     assert CASES
+    published = "gaussian mixture as published"  # asks for delta > 0: tests/programs/test_files.py
+    assert {case["program"].name for case in CASES} >= OWN.keys() - {published}

@@ -543,3 +543,46 @@ def test_threads_share_a_ledger(tmp_path: Path) -> None:
         thread.join()
     assert (outcomes.count(True), outcomes.count(False)) == (10, 10)
     ledger.verify()
+
+
+# ── going on after a crash ──
+
+
+def test_work_that_goes_on_is_paid_once(tmp_path: Path) -> None:
+    path, promise = tmp_path / "ledger.db", Promise(1.0, 1e-6)
+    first = Ledger(path, Scene(pid=1))
+    first.allow("adult", "record", 1.0, 1e-6)
+    first.reserve(promise, "adult", "study x").mark_drawn()
+    second = Ledger(path, Scene(pid=2, running=False))
+    taken = second.resume(promise, "adult", "study x")
+    assert taken is not None
+    (spend,) = second.open_spends()
+    assert spend.owner.pid == 2
+    assert spend.drawn
+    taken.commit()
+    assert spent(second).epsilon == 1
+    assert second.resume(promise, "adult", "study x") is None
+    assert [entry.kind for entry in second.entries()][-2:] == ["adopt", "commit"]
+    second.verify()
+
+
+def test_only_the_same_work_is_resumed(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db", Scene(running=False))
+    ledger.allow("adult", "record", 1.0, 1e-6)
+    ledger.reserve(Promise(0.5), "adult", "study x", part="window 1")
+    for promise, purpose, part in (
+        (Promise(0.4), "study x", "window 1"),
+        (Promise(0.5), "study y", "window 1"),
+        (Promise(0.5), "study x", "window 2"),
+        (Promise(0.5), "study x", None),
+    ):
+        assert ledger.resume(promise, "adult", purpose, part) is None
+    assert ledger.resume(Promise(0.5), "adult", "study x", "window 1") is not None
+
+
+def test_what_another_process_works_on_is_not_taken_from_it(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db", Scene(running=True))
+    ledger.allow("adult", "record", 1.0, 1e-6)
+    ledger.reserve(Promise(0.5), "adult", "study x")
+    with pytest.raises(Refused, match="at work"):
+        ledger.resume(Promise(0.5), "adult", "study x")

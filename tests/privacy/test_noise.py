@@ -55,6 +55,7 @@ def test_exp_table_is_a_floor() -> None:
 @pytest.mark.parametrize("size", [0, 1, 5, 4096, 10_001])
 def test_sizes(size: int) -> None:
     assert noise.discrete_laplace(Fraction(3), size).shape == (size,)
+    assert noise.discrete_laplace_part(Fraction(3), 2, size).shape == (size,)
     assert noise.discrete_gaussian(Fraction(3), size).shape == (size,)
     assert noise.uniform_below(3, size).shape == (size,)
     assert sorted(noise.permutation(size)) == list(range(size))
@@ -65,7 +66,49 @@ def test_impossible_scales_are_refused(scale: Fraction) -> None:
     with pytest.raises(PromiseError, match="noise scale"):
         noise.discrete_laplace(scale, 1)
     with pytest.raises(PromiseError, match="noise scale"):
+        noise.discrete_laplace_part(scale, 2, 1)
+    with pytest.raises(PromiseError, match="noise scale"):
         noise.discrete_gaussian(scale * abs(scale), 1)
+
+
+def rising(shape: Fraction, reach: int) -> list[Fraction]:
+    """The a_n of the negative binomial law P[n] = a_n (1−q)^shape q^n."""
+    found = [Fraction(1)]
+    for n in range(1, reach):
+        found.append(found[-1] * (1 - (1 - shape) / n))
+    return found
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_parts_sum_to_the_whole_in_fractions(parts: int) -> None:
+    """Lemma 5 of noise.md: `parts` negative binomials convolve to the geometric law, a_n = 1."""
+    one = rising(Fraction(1, parts), 25)
+    total = [Fraction(1)] + [Fraction(0)] * 24
+    for _ in range(parts):
+        total = [sum((total[i] * one[n - i] for i in range(n + 1)), Fraction(0)) for n in range(25)]
+    assert total == [1] * 25
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 3), Fraction(2, 5)])
+def test_kept_cycles_of_a_geometric_number_are_negative_binomial(share: Fraction) -> None:
+    """The steps of `_kept_cycles` in fractions: given n things, K of them are kept with probability
+    a_K · a′_(n−K), the product of the two shapes' weights. So q^n splits into two laws."""
+    reach = 12
+    law = {0: {0: Fraction(1)}}
+    for n in range(1, reach):
+        law[n] = dict.fromkeys(range(n + 1), Fraction(0))
+        for length in range(1, n + 1):
+            for kept, chance in law[n - length].items():
+                law[n][kept + length] += chance * share / n
+                law[n][kept] += chance * (1 - share) / n
+    ours, others = rising(share, reach), rising(1 - share, reach)
+    for n in range(reach):
+        assert law[n] == {k: ours[k] * others[n - k] for k in range(n + 1)}
+
+
+def test_noise_has_at_least_one_part() -> None:
+    with pytest.raises(PromiseError, match="at least one part"):
+        noise.discrete_laplace_part(Fraction(3), 0, 1)
 
 
 def test_a_seed_repeats_and_the_system_does_not() -> None:

@@ -61,6 +61,57 @@ def test_discrete_laplace(scale: Fraction) -> None:
     assert p_value(draws, laplace_pmf, 1.03 * float(scale)) < FALSE_ALARM
 
 
+def part_pmf(parts: int) -> Pmf:
+    """The difference of two negative binomials of shape 1/parts, by convolution."""
+
+    def pmf(scale: float, x: NDArray[np.int64]) -> NDArray[np.float64]:
+        n = np.arange(1, int(45 * scale) + 45)
+        logs = np.append(0, np.cumsum(np.log1p(-(1 - 1 / parts) / n)) - n / scale)
+        side = np.exp(logs + math.log(-math.expm1(-1 / scale)) / parts)
+        return np.convolve(side, side[::-1])[x + len(side) - 1]
+
+    return pmf
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(5, 2), Fraction(40)])
+def test_discrete_laplace_part(scale: Fraction, parts: int) -> None:
+    draws = noise.discrete_laplace_part(scale, parts, DRAWS, SeededRandomness(14))
+    assert p_value(draws, part_pmf(parts), float(scale)) > FALSE_ALARM
+    # A part holds 1/parts of what tells scales apart: 10 % instead of 3.
+    assert p_value(draws, part_pmf(parts), 0.9 * float(scale)) < FALSE_ALARM
+    assert p_value(draws, part_pmf(parts), 1.1 * float(scale)) < FALSE_ALARM
+    assert p_value(draws, part_pmf(parts - 1), float(scale)) < FALSE_ALARM
+    assert p_value(draws, part_pmf(parts + 1), float(scale)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(40)])
+def test_parts_sum_to_the_discrete_laplace(scale: Fraction, parts: int) -> None:
+    source = SeededRandomness(15)
+    draws = np.zeros(DRAWS, dtype=np.int64)
+    for _ in range(parts):
+        draws += noise.discrete_laplace_part(scale, parts, DRAWS, source)
+    assert p_value(draws, laplace_pmf, float(scale)) > FALSE_ALARM
+    assert p_value(draws, laplace_pmf, 0.97 * float(scale)) < FALSE_ALARM
+    assert p_value(draws, laplace_pmf, 1.03 * float(scale)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("exponent", [24, 40])
+def test_wide_parts(exponent: int) -> None:
+    """Three sum to a Laplace; each is the difference of two that are nearly Gamma(1/3)."""
+    source, scale = SeededRandomness(16), Fraction(2**exponent)
+    parts = [noise.discrete_laplace_part(scale, 3, DRAWS, source) for _ in range(3)]
+    total = sum(parts) / 2.0**exponent
+    assert stats.kstest(total, stats.laplace.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(total * 0.97, stats.laplace.cdf).pvalue < FALSE_ALARM
+    assert stats.kstest(total * 1.03, stats.laplace.cdf).pvalue < FALSE_ALARM
+    assert stats.pearsonr(parts[0], parts[1]).pvalue > FALSE_ALARM
+    for bit in range(8):
+        ones = int((sum(parts) >> bit & 1).sum())
+        assert stats.binomtest(ones, DRAWS).pvalue > FALSE_ALARM
+
+
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(7, 3), Fraction(40), Fraction(1000)])
 def test_discrete_gaussian(sigma: Fraction) -> None:
     draws = noise.discrete_gaussian(sigma**2, DRAWS, SeededRandomness(2))
@@ -116,6 +167,15 @@ class TestTheRarePaths:
         assert p_value(draws, gaussian_pmf, 3.5) > FALSE_ALARM
         assert p_value(draws, gaussian_pmf, 3.5 * 0.93) < FALSE_ALARM
         assert p_value(draws, gaussian_pmf, 3.5 * 1.07) < FALSE_ALARM
+
+    def test_cycles_are_fair_where_words_are_drawn_again(self) -> None:
+        """Of so many things a quarter of the words are; kept shares tend to Beta(r, 1 − r)."""
+        totals = np.full(DRAWS // 4, 3 << 61, dtype=np.int64)
+        stream, share = Keystream(bytes(range(32))), Probability.rational(Fraction(1, 3))
+        kept = noise._kept_cycles(stream, totals, share) / float(3 << 61)
+        assert stats.kstest(kept, stats.beta(1 / 3, 2 / 3).cdf).pvalue > FALSE_ALARM
+        for wrong in (0.31, 0.36):
+            assert stats.kstest(kept, stats.beta(wrong, 1 - wrong).cdf).pvalue < FALSE_ALARM
 
     @pytest.mark.parametrize("level", [1, 3, 64])
     def test_ties_are_settled_exactly(self, level: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,24 +14,17 @@ from numpy.typing import NDArray
 from tacit.channels.selection import Selection
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.signing import digest
-from tacit.data.records import ArrayRecords, Records
+from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
 from tacit.errors import UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
-from tacit.privacy.promise import Promise, Unit
+from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
-from tacit.programs.contribute import (
-    Prepared,
-    decoded,
-    holder_sum,
-    person_sum,
-    prepared,
-    record_sum,
-    sampled,
-)
+from tacit.programs.contribute import decoded
+from tacit.programs.holding import Holding
 from tacit.programs.levels import Levels
 from tacit.programs.program import Program, Query, Share
 
@@ -94,9 +87,9 @@ class Central:
         choosing, rest = _divided(promise, self.selection, planned)
         levels = Levels.planned(rest, plan)
         choices: list[Release] = []
-        batches = _passes(program, records, state)
+        holding = Holding(program, records, promise, self.engine.map_sum)
         while (query := program.query(state)) is not None:
-            total = self._sum(program, batches(), state, query, levels)
+            total = holding.sum(state, query, levels.sampling(query), self.randomness)
             if done == 0 and reservation is not None:
                 reservation.mark_drawn()
             noisy = self._noisy(total, query, levels, choosing, choices)
@@ -134,8 +127,8 @@ class Central:
             plan = [replace(shares[block.name], count=1) for block in query.blocks]
             levels = Levels.planned(promise, plan)
             with self._reserved(promise, program, window) as reservation:
-                batches = _passes(program, records, state)
-                total = self._sum(program, batches(), state, query, levels)
+                holding = Holding(program, records, promise, self.engine.map_sum)
+                total = holding.sum(state, query, levels.sampling(query), self.randomness)
                 if reservation is not None:
                     reservation.mark_drawn()
                 state = program.reduce(self._noisy(total, query, levels), state)
@@ -154,26 +147,6 @@ class Central:
         if self.ledger is None:
             return nullcontext()
         return self.ledger.reserve(promise, self.dataset, program.name, part)
-
-    def _sum(
-        self,
-        program: Program[S, M],
-        batches: Iterable[Prepared],
-        state: S,
-        query: Query,
-        levels: Levels,
-    ) -> NDArray[np.int64]:
-        rate, clip = levels.sampling(query), levels.promise.is_private
-        match levels.promise.unit:
-            case Unit.PERSON:
-                return person_sum(program, batches, state, query, rate, self.randomness, clip)
-            case Unit.HOLDER:
-                return holder_sum(program, batches, state, query, clip)
-            case Unit.RECORD:
-                return self.engine.map_sum(
-                    sampled(batches, rate, self.randomness),
-                    lambda batch: record_sum(program, batch, state, query, clip),
-                )
 
     def _noisy(
         self,
@@ -237,16 +210,6 @@ def _counted(releases: list[Release]) -> list[Release]:
         else:
             found.append(release)
     return found
-
-
-def _passes(
-    program: Program[Any, Any], records: Records, state: Any
-) -> Callable[[], Iterable[Prepared]]:
-    """One pass over the prepared batches per call: kept if in memory anyway, else made anew."""
-    if isinstance(records, ArrayRecords):
-        kept = [prepared(program, batch, state) for batch in records.batches()]
-        return lambda: kept
-    return lambda: (prepared(program, batch, state) for batch in records.batches())
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, str]:

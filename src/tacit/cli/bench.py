@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,7 @@ def bench(name: str | None, as_json: bool) -> None:
     if name is None:
         _list(found, as_json)
         return
+    name = name.replace("-", "_")  # files are named as modules are
     if name not in found:
         raise UsageError(f"there is no benchmark {name!r}; there are: {', '.join(found)}.")
     words = people(as_json=True)
@@ -86,6 +88,8 @@ def _benchmarks() -> dict[str, Path]:
 
 
 def _load(path: Path) -> ModuleType:
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # benchmarks import what they share from beside them
     spec = importlib.util.spec_from_file_location(f"benchmarks.{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,12 +1,12 @@
 """`tacit demo`: the main job on one machine, without configuration.
 
-Today one holder learns; every later channel replaces the middle part and keeps the frame: budget,
-noise, certificate, picture.
+One aggregator, two servers and ten hospitals as real processes that speak TLS on loopback, and a
+real data set split among them.
 """
 
 from __future__ import annotations
 
-import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,205 +14,201 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacit.cli.output import json_option, people, print_document
-from tacit.errors import BudgetExceeded
+from tacit.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tacit.channels.central import Outcome
+    from tacit.cli.demo_compare import Comparison
+    from tacit.cli.demo_watch import Watch
+    from tacit.cli.demo_world import World
     from tacit.data.encode import Encoded
     from tacit.data.schema import Schema
-    from tacit.privacy import Ledger, Promise
-    from tacit.programs.logistic import LogisticModel
+    from tacit.privacy import Promise
 
 __all__ = ["demo"]
 
-DATASET = "adult"
-QUESTION = "does a person earn more than 50,000 dollars a year?"
-SMALLER = (0.1, 0.3)  # parts of epsilon, learned too: what more privacy would cost
+SET = "adult"
+QUESTION = "Does a person earn more than 50,000 dollars a year?"
+MARK = "study.toml"  # a folder that holds it was made by an earlier demonstration
 
 
 @click.command()
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Its failure rate.")
+@click.option("--hospitals", type=click.IntRange(2, 40), default=10, show_default=True)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo"),
     show_default=True,
-    help="Folder for the results.",
+    help="Folder for the results; an earlier demonstration in it is replaced.",
 )
 @json_option
-def demo(epsilon: float, delta: float, out: Path, as_json: bool) -> None:
-    """Learn from a real data set under a promise, beside learning without one.
+def demo(epsilon: float, delta: float, hospitals: int, out: Path, as_json: bool) -> None:
+    """Hospitals learn one model together, and none shows another a patient.
 
-    Writes the model, its certificate, a picture and a charged ledger.
+    Writes the model, its certificate, a picture, and everybody's folders with ledgers and logs.
     """
-    from tacit.privacy import Ledger, Promise
+    from tacit.cli.demo_compare import accuracy, compared
+    from tacit.cli.demo_watch import Watch, watched
+    from tacit.cli.demo_world import World
+    from tacit.privacy import Promise
+    from tacit.programs.logistic import Logistic
+    from tacit.programs.model_file import load_model
 
-    promises = [Promise(epsilon * part, delta) for part in (*SMALLER, 1.0)]
+    promise = Promise(epsilon, delta)
+    if not promise.is_private:
+        raise UsageError("epsilon must be finite: the demonstration shows the rest beside it.")
     words = people(as_json=True)
-    data = _read(words)
-    out.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(out / "ledger.db")
-    _allow(ledger, promises)
-    results = [_learned(words, data, Promise(math.inf), None)]
-    results += [_learned(words, data, promise, ledger) for promise in promises]
-    files = _written(words, data, results, out)
-    refusal = _try_again(ledger, promises[-1])
+    _clear(out)
+    data = _read(words, hospitals)
+    promise.check_population(min(len(part.X) for part in data.parts))
+    world = World.made(out, QUESTION, Logistic(), data.schema, promise, data.tables)
+    _introduce(words, data, world)
+    try:
+        world.start()
+        watch = watched(world, Watch(world.study, data.test, data.majority), words)
+        world.wait()
+    finally:
+        world.stop()
+    model = load_model(out / "demo.safetensors").model
+    with words.status("") as status:
+        others = compared(data.parts, data.test, data.schema, promise, status.update)
+    result = Result(promise, accuracy(model, data.test), others, watch, world)
+    result.draw(out / "demo.png")
     if as_json:
-        print_document(_document(data, results, files, refusal))
+        print_document(result.document(out))
     else:
-        _show(people(), data, results, files, refusal)
+        result.show(people(), out)
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Both parts of the data set, encoded by its public schema."""
+    """The data set, cut among hospitals; each part as a table, and encoded for comparison."""
 
+    title: str
     schema: Schema
-    train: Encoded
+    tables: list[Any]
+    parts: list[Encoded]
     test: Encoded
-    names: tuple[str, ...]
 
     @property
     def majority(self) -> float:
         """The accuracy of always saying the commoner answer."""
-        import numpy as np
-
         assert self.test.y is not None  # the schema has a label
-        share = float(np.mean(self.test.y == 1))
+        share = float((self.test.y == 1).mean())
         return max(share, 1 - share)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     promise: Promise
-    outcome: Outcome[Any, LogisticModel]
-    accuracy: float
+    federation: float
+    others: Comparison
+    watch: Watch
+    world: World
+
+    def rows(self) -> list[tuple[str, float, str]]:
+        alone = self.others.alone
+        spread = f"{min(alone):.2%} to {max(alone):.2%}"
+        return [
+            ("all records in one place, no privacy", self.others.no_privacy, ""),
+            ("tacit federation", self.federation, str(self.promise)),
+            ("each hospital alone, same promise", sum(alone) / len(alone), spread),
+            ("every hospital adds its own noise", self.others.noise_only, str(self.promise)),
+            ("always the commoner answer", self.others.majority, ""),
+        ]
+
+    def draw(self, path: Path) -> None:
+        from tacit.cli.plot import plot_federation
+
+        plot_federation(self.rows(), self.watch.curve, self.promise, path)
+
+    def document(self, out: Path) -> dict[str, Any]:
+        others, study = self.others, self.world.study
+        return {
+            "question": QUESTION,
+            "promise": {"epsilon": self.promise.epsilon, "delta": self.promise.delta},
+            "hospitals": len(self.world.hospitals),
+            "servers": len(study.servers),
+            "rounds": self.watch.round,
+            "accuracy": {
+                "no_privacy": others.no_privacy,
+                "federation": self.federation,
+                "alone": list(others.alone),
+                "noise_only": others.noise_only,
+                "majority": others.majority,
+            },
+            "curve": [
+                {"round": n, "accuracy": score, "epsilon_spent": spent}
+                for n, score, spent in self.watch.curve
+            ],
+            "charged": self.world.charged(),
+            "once_more": self.world.refusal(),
+            "files": {
+                "study": str(out / MARK),
+                "model": str(out / "demo.safetensors"),
+                "certificate": str(out / "demo.safetensors.certificate.json"),
+                "picture": str(out / "demo.png"),
+            },
+        }
+
+    def show(self, words: Console, out: Path) -> None:
+        from rich.table import Table
+
+        table = Table(title=QUESTION)
+        table.add_column("who learned how")
+        table.add_column("accuracy", justify="right")
+        table.add_column("")
+        for name, score, note in self.rows():
+            table.add_row(name, f"{score:.2%}", note)
+        words.print(table)
+        first = self.world.hospitals[0]
+        words.print(f"The same patients once more: {self.world.refusal()}\n")
+        words.print("Look further:")
+        for line in (
+            f"tacit verify {out / 'demo.safetensors'}",
+            f"tacit study show {out / MARK}",
+            f"tacit budget show --ledger {out / first / 'ledger.db'}",
+            f"tacit predict {out / 'demo.safetensors'} {out / first / 'patients.parquet'}",
+        ):
+            words.print(f"  .venv/bin/{line}")
+        words.print(f"  the picture: {out / 'demo.png'}")
 
 
-def _read(words: Console) -> Data:
+def _clear(out: Path) -> None:
+    """Make room, but never in a folder that is not ours."""
+    if out.exists() and any(out.iterdir()):
+        if not (out / MARK).exists():
+            raise UsageError(f"{out} is not empty, and not an earlier demonstration: name another.")
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _read(words: Console, hospitals: int) -> Data:
     from tacit.data import Batch, load_dataset, read_batches
+    from tacit.data.partitions import partition
     from tacit.programs.logistic import Logistic
 
-    with words.status(f"looking for the data set {DATASET} …") as status:
-        found = load_dataset(DATASET, say=status.update)
+    with words.status(f"looking for the data set {SET} …") as status:
+        found = load_dataset(SET, say=status.update)
         status.update("reading and checking every record …")
+        tables = partition(found, hospitals)
         encoder = Logistic().encoder(found.schema)
-        train, test = (
+        *parts, test = (
             encoder.encode(Batch.concat(list(read_batches(table, found.schema))))
-            for table in (found.train, found.test)
+            for table in (*tables, found.test)
         )
-    words.print(f"{found.title}: {len(train.X):,} records ({found.found}). {found.source}")
-    return Data(found.schema, train, test, encoder.feature_names)
+    words.print(f"{found.title} ({found.found}). {found.source}")
+    return Data(found.title, found.schema, tables, parts, test)
 
 
-def _allow(ledger: Ledger, promises: list[Promise]) -> None:
-    """Just enough for this demonstration, on top of what earlier ones in the folder spent."""
-    spent = [b.spent for b in ledger.balances() if b.dataset == DATASET]
-    epsilon = sum(float(a.epsilon) for a in spent) + math.fsum(p.epsilon for p in promises)
-    delta = sum(float(a.delta) for a in spent) + math.fsum(p.delta for p in promises)
-    ledger.allow(DATASET, "record", round(epsilon, 12), float(f"{delta:.12g}"))
-
-
-def _learned(words: Console, data: Data, promise: Promise, ledger: Ledger | None) -> Result:
-    from rich.progress import Progress
-
-    from tacit.channels.central import Central
-    from tacit.data.records import ArrayRecords
-    from tacit.programs.logistic import Logistic
-
-    promise.check_population(len(data.train.X))
-    program, records = Logistic(), ArrayRecords(data.train.X, data.train.y)
-    name = f"ε = {promise.epsilon:g}" if promise.is_private else "no privacy"
-    with Progress(console=words, transient=True) as progress:
-        task = progress.add_task(name)
-
-        def advance(done: int, planned: int) -> None:
-            progress.update(task, completed=done, total=planned)
-
-        channel = Central(ledger=ledger, dataset=DATASET, progress=advance)
-        outcome = channel.run(program, records, data.schema, promise)
-    accuracy = float((outcome.model.predict(data.test.X) == data.test.y).mean())
-    return Result(promise, outcome, accuracy)
-
-
-def _written(words: Console, data: Data, results: list[Result], out: Path) -> dict[str, Path]:
-    from dataclasses import replace
-
-    from tacit.cli.plot import plot_learning
-    from tacit.crypto.signing import SigningKey, digest
-    from tacit.programs.files import to_bytes
-
-    files = {
-        "model": out / "model.safetensors",
-        "certificate": out / "model.safetensors.certificate.json",
-        "picture": out / "learning.png",
-        "ledger": out / "ledger.db",
-    }
-    outcome = results[-1].outcome
-    model = to_bytes(outcome.model)
-    files["model"].write_bytes(model)
-    certificate = replace(outcome.certificate, subject=digest(model))
-    signed = certificate.signed(SigningKey.of_holder())
-    files["certificate"].write_text(signed.to_json(), encoding="utf-8")
-    with words.status("drawing the picture …"):
-        private, exact = results[-1], results[0]
-        plot_learning(
-            [(r.promise.epsilon, r.accuracy) for r in results[1:]],
-            (exact.accuracy, data.majority),
-            (data.names, private.outcome.model.coef[0], exact.outcome.model.coef[0]),
-            private.promise,
-            files["picture"],
-        )
-    return files
-
-
-def _try_again(ledger: Ledger, promise: Promise) -> str:
-    """Learning once more from the same records must be refused: that is what the ledger is for."""
-    try:
-        ledger.reserve(promise, DATASET, "once more").release()
-    except BudgetExceeded as refusal:
-        return str(refusal)
-    return "it was not refused"
-
-
-def _document(
-    data: Data, results: list[Result], files: dict[str, Path], refusal: str
-) -> dict[str, Any]:
-    return {
-        "question": QUESTION,
-        "records": len(data.train.X),
-        "majority": data.majority,
-        "results": [
-            {
-                "epsilon": r.promise.epsilon if r.promise.is_private else None,
-                "delta": r.promise.delta,
-                "test_accuracy": r.accuracy,
-            }
-            for r in results
-        ],
-        "files": {name: str(path) for name, path in files.items()},
-        "once_more": refusal,
-    }
-
-
-def _show(
-    words: Console, data: Data, results: list[Result], files: dict[str, Path], refusal: str
-) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"Logistic regression: {QUESTION}")
-    table.add_column("promise")
-    table.add_column("accuracy on the test part", justify="right")
-    table.add_row("always the commoner answer", f"{data.majority:.2%}")
-    for result in sorted(results, key=lambda r: r.promise.epsilon):
-        promise = str(result.promise) if result.promise.is_private else "no privacy"
-        table.add_row(promise, f"{result.accuracy:.2%}")
-    words.print(table)
-    words.print(f"Once more from the same records: {refusal}\n")
-    words.print("Look further:")
-    words.print(f"  .venv/bin/tacit verify {files['model']}")
-    words.print(f"  .venv/bin/tacit budget show --ledger {files['ledger']}")
-    words.print(f"  the picture: {files['picture']}")
+def _introduce(words: Console, data: Data, world: World) -> None:
+    records = sum(len(part.X) for part in data.parts)
+    servers = " and ".join(server.name for server in world.study.servers)
+    words.print(
+        f"{records:,} records of {len(data.parts)} hospitals. Each keeps its own and sends shares "
+        f"of sums to two servers, {servers}, over TLS. Each server adds the noise for "
+        f"{world.study.promise}."
+    )

@@ -18,8 +18,13 @@ __all__ = ["cli", "main"]
 # import numpy and friends.
 COMMANDS = {
     "demo": ("tacit.cli.demo:demo", "The main job on one machine, without configuration."),
+    "serve": ("tacit.cli.serve:serve", "Run one role of a study: server, aggregator."),
+    "join": ("tacit.cli.join:join", "Take part in a study as a holder."),
+    "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
+    "keys": ("tacit.cli.keys:keys", "Make and show identities."),
     "budget": ("tacit.cli.budget:budget", "Show or set what a holder's ledger allows."),
     "verify": ("tacit.cli.verify:verify", "Recompute a certificate and check its signature."),
+    "predict": ("tacit.cli.predict:predict", "Use a model on the records of a file."),
     "audit": ("tacit.cli.audit:audit", "Play the distinguishing game against a mechanism."),
     "bench": ("tacit.cli.bench:bench", "Side-by-side measurements, printed as ratios."),
     "data": ("tacit.cli.data:data", "Data sets and schemas: list, fetch, describe."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +76,19 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
         "signer": verdict.signer,
         "public_key": certificate.public_key,
         "model_checked": subject is not None,
+        "study": certificate.study,
+        "participation": None
+        if certificate.participation is None
+        else asdict(certificate.participation),
+        "witnesses": [witness.public_key for witness in certificate.witnesses],
         "warnings": list(verdict.warnings),
     }
 
 
 def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -> None:
     from rich.table import Table
+
+    from tacit.crypto.signing import fingerprint
 
     table = Table(title="certificate holds", show_header=False)
     table.add_row("promise", str(certificate.promise))
@@ -89,6 +97,13 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
     )
     table.add_row("trust", certificate.trust)
     table.add_row("program", certificate.program)
+    if certificate.participation is not None:
+        part = certificate.participation
+        fewest = f", {part.fewest} in the smallest round" if part.fewest < part.holders else ""
+        table.add_row("took part", f"{part.holders} holders in {part.rounds} rounds{fewest}")
+    if certificate.witnesses:
+        keys = ", ".join(fingerprint(witness.public_key) for witness in certificate.witnesses)
+        table.add_row("noise attested by", f"{len(certificate.witnesses)} servers: {keys}")
     table.add_row("signed by", f"{verdict.signer} on {certificate.issued}")
     table.add_row("model", "the one it was issued for" if subject else "not here, so not checked")
     for warning in verdict.warnings:

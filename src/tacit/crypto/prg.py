@@ -17,7 +17,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-__all__ = ["SYSTEM", "Keystream", "Randomness", "SeededRandomness", "SystemRandomness"]
+__all__ = [
+    "SYSTEM",
+    "DerivedRandomness",
+    "Keystream",
+    "Randomness",
+    "SeededRandomness",
+    "SystemRandomness",
+]
 
 SEED_BYTES = 32
 ZEROS = memoryview(bytes(1 << 18))  # encrypted to get the keystream; small enough for the cache
@@ -81,6 +88,23 @@ class SeededRandomness:
 
     def __init__(self, seed: int | bytes | str) -> None:
         self._root = hashlib.sha256(f"tacit unsafe seed {seed!r}".encode()).digest()
+        self._counter = count()
+
+    def stream(self) -> Keystream:
+        index = next(self._counter).to_bytes(8, "little")
+        return Keystream(hashlib.sha256(self._root + index).digest())
+
+
+class DerivedRandomness:
+    """Seeds that follow from one secret seed, so that work which a crash interrupted is repeated
+    with the same draws. As secure as the seed is random and secret."""
+
+    secure = True
+
+    def __init__(self, seed: bytes) -> None:
+        if len(seed) != SEED_BYTES:
+            raise ValueError(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
+        self._root = hashlib.sha256(b"tacit derived seeds" + seed).digest()
         self._counter = count()
 
     def stream(self) -> Keystream:

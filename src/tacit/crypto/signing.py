@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -54,7 +56,7 @@ def signed_by(public_key: str, signature: str, message: bytes) -> bool:
 
 
 class SigningKey:
-    """A holder's Ed25519 identity. Its secret half is never printed and never leaves its file."""
+    """A holder's Ed25519 identity. Its secret half is never printed or copied in the clear."""
 
     def __init__(self, secret: Ed25519PrivateKey) -> None:
         self._secret = secret
@@ -113,3 +115,32 @@ class SigningKey:
 
     def sign(self, message: bytes) -> str:
         return self._secret.sign(message).hex()
+
+    def self_signed(self) -> bytes:
+        """A certificate (PEM) of this key by itself, for TLS between parties that pin keys.
+
+        Nobody looks at its name or dates: the name is the key's fingerprint, and the last date is
+        the one that RFC 5280 (4.1.2.5) keeps for certificates without an end.
+        """
+        name = x509.Name(
+            [x509.NameAttribute(x509.NameOID.COMMON_NAME, fingerprint(self.public_key))]
+        )
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(self._secret.public_key())
+            .serial_number(int(digest(bytes.fromhex(self.public_key))[:16], 16) + 1)
+            .not_valid_before(datetime.datetime(2000, 1, 1))
+            .not_valid_after(datetime.datetime(9999, 12, 31, 23, 59, 59))
+            .sign(self._secret, algorithm=None)
+        )
+        return certificate.public_bytes(serialization.Encoding.PEM)
+
+    def encrypted_pem(self, password: bytes) -> bytes:
+        """The secret half under a password, for OpenSSL, which reads keys from files only."""
+        return self._secret.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(password),
+        )

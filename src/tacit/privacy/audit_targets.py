@@ -57,11 +57,26 @@ def gaussian(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
     return _additive(halved, APPROXIMATE, 1_000_000, randomness)
 
 
+def laplace_in_parts(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = Laplace.calibrated(Bound(Norm.L1, Fraction(1)), PURE)
+    parts = replace(mechanism, scale=mechanism.scale * noise, parts=3)
+    return _additive(parts, PURE, 100_000, randomness)
+
+
+def gaussian_in_parts(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    mechanism = Gaussian.calibrated(Bound(Norm.L2, Fraction(1)), APPROXIMATE)
+    parts = replace(mechanism, scale=mechanism.scale * noise, parts=3)
+    return _additive(parts, APPROXIMATE, 1_000_000, randomness)
+
+
 def _additive(
     mechanism: Laplace | Gaussian, claim: Promise, trials: int, randomness: Randomness
 ) -> Game:
     def play(value: float, runs: int) -> Any:
-        return mechanism.perturb(mechanism.grid.encode(np.full(runs, value)), randomness)
+        seen = mechanism.grid.encode(np.full(runs, value))
+        for _ in range(mechanism.parts):  # the adversary sees the sum, never one part
+            seen = mechanism.perturb(seen, randomness)
+        return seen
 
     return Game(play, (0.0, 1.0), claim, trials)
 
@@ -162,6 +177,8 @@ def pq_perturbation(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
 TARGETS: dict[str, Callable[[Fraction, Randomness], Game]] = {
     "laplace": laplace,
     "gaussian": gaussian,
+    "laplace-in-parts": laplace_in_parts,
+    "gaussian-in-parts": gaussian_in_parts,
     "l2-laplace": l2_laplace,
     "exponential": exponential,
     "permute-and-flip": permute_and_flip,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -23,9 +23,10 @@ from tacit.privacy.promise import Promise
 from tacit.privacy.recompute import recomputed_epsilon
 from tacit.privacy.release import Release
 
-__all__ = ["Certificate", "Verdict"]
+__all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 
-FORMAT = "tacit certificate 1"
+FORMAT = "tacit certificate 2"
+STATEMENT = "tacit statement 1"
 # How far the verifier's own numerical integration may exceed the accountant's.
 TOLERANCE = 1e-3
 
@@ -45,6 +46,46 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Participation:
+    """Who really took part in a study: how many holders in all, and in its smallest round."""
+
+    holders: int
+    fewest: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Somebody who added noise, and signs what it was: see `statement`."""
+
+    public_key: str
+    signature: str
+
+
+def statement(
+    study: str,
+    promise: Promise,
+    releases: tuple[Release, ...],
+    participation: Participation,
+    secure_randomness: bool,
+) -> bytes:
+    """What each server of a study signs of its own work, from its own books.
+
+    A certificate repeats all of it, so whoever verifies the certificate checks the servers' word
+    too, and no aggregator can claim noise that was not added.
+    """
+    document = {
+        "format": STATEMENT,
+        "study": study,
+        "promise": _promise_document(promise),
+        "releases": [_release_document(release) for release in releases],
+        "participation": asdict(participation),
+        "secure_randomness": secure_randomness,
+    }
+    return canonical(document)
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """What was promised, to whom, under which trust, by which releases.
 
@@ -54,6 +95,8 @@ class Certificate:
     subject      SHA-256 of the released model or result
     ledger       head of the holder's ledger after the spend, if there was one
     remarks      what else a reader must know, e.g. that a published method breaks its promise
+    study        SHA-256 of the study that the result was agreed in, if there was one
+    participation, witnesses   who took part in it, and who added its noise
     """
 
     promise: Promise
@@ -68,6 +111,9 @@ class Certificate:
     promise_holds: bool = True
     remarks: tuple[str, ...] = ()
     ledger: str | None = None
+    study: str | None = None
+    participation: Participation | None = None
+    witnesses: tuple[Witness, ...] = ()
     issued: str = ""
     library: str = f"tacit {__version__}"
     public_key: str = ""
@@ -119,6 +165,7 @@ class Certificate:
         at hand.
         """
         self._check_signature(signer)
+        self._check_witnesses()
         if subject is not None and subject != self.subject:
             raise CertificateInvalid(
                 "the model is not the one this certificate was issued for (its SHA-256 differs)."
@@ -135,6 +182,24 @@ class Certificate:
                 f"{fingerprint(signer)}."
             )
 
+    @property
+    def statement(self) -> bytes | None:
+        """What its witnesses have signed; None outside a study."""
+        if self.study is None or self.participation is None:
+            return None
+        return statement(
+            self.study, self.promise, self.releases, self.participation, self.secure_randomness
+        )
+
+    def _check_witnesses(self) -> None:
+        said = self.statement
+        for witness in self.witnesses:
+            if said is None or not signed_by(witness.public_key, witness.signature, said):
+                raise CertificateInvalid(
+                    f"server {fingerprint(witness.public_key)} did not sign what the certificate "
+                    "says of its noise."
+                )
+
     def _recompute(self) -> float:
         if not self.promise.is_private or not self.promise_holds:
             return math.inf
@@ -150,15 +215,9 @@ class Certificate:
 
     def _document(self) -> dict[str, Any]:
         """Everything but the signature."""
-        promise = self.promise
         return {
             "format": FORMAT,
-            "promise": {
-                "epsilon": repr(promise.epsilon),
-                "delta": repr(promise.delta),
-                "unit": promise.unit.value,
-                "adjacency": promise.adjacency.value,
-            },
+            "promise": _promise_document(self.promise),
             "promise_holds": self.promise_holds,
             "trust": self.trust,
             "releases": [_release_document(release) for release in self.releases],
@@ -170,10 +229,22 @@ class Certificate:
             "secure_randomness": self.secure_randomness,
             "remarks": list(self.remarks),
             "ledger": self.ledger,
+            "study": self.study,
+            "participation": None if self.participation is None else asdict(self.participation),
+            "witnesses": [asdict(witness) for witness in self.witnesses],
             "issued": self.issued,
             "library": self.library,
             "public_key": self.public_key,
         }
+
+
+def _promise_document(promise: Promise) -> dict[str, str]:
+    return {
+        "epsilon": repr(promise.epsilon),
+        "delta": repr(promise.delta),
+        "unit": promise.unit.value,
+        "adjacency": promise.adjacency.value,
+    }
 
 
 def _release_document(release: Release) -> dict[str, Any]:
@@ -209,8 +280,19 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         promise_holds=bool(document["promise_holds"]),
         remarks=tuple(document["remarks"]),
         ledger=document["ledger"],
+        study=document["study"],
+        participation=_participation(document["participation"]),
+        witnesses=tuple(Witness(**_texts(entry)) for entry in document["witnesses"]),
         **{name: str(document[name]) for name in plain + signature},
     )
+
+
+def _participation(entry: Mapping[str, Any] | None) -> Participation | None:
+    return None if entry is None else Participation(**{k: int(v) for k, v in entry.items()})
+
+
+def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in entry.items()}
 
 
 def _release(entry: Mapping[str, Any]) -> Release:

@@ -3,6 +3,7 @@
 The proof that each sampler follows its law exactly, tails included, is in `noise.md`.
 
     discrete Laplace    P[x] ∝ exp(−|x| / scale)            its binary digits are independent coins
+    a part of it        the sum of the parts is the above   cycles of a permutation, some kept
     discrete Gaussian   P[x] ∝ exp(−x² / (2 variance))      rejection from the discrete Laplace
     coins, choices      probabilities p, exp(−k·rate)        lazily compared binary digits
 
@@ -32,6 +33,7 @@ __all__ = [
     "choose_exp",
     "discrete_gaussian",
     "discrete_laplace",
+    "discrete_laplace_part",
     "l2_laplace",
     "permutation",
     "uniform_below",
@@ -162,6 +164,50 @@ def _check_scale(scale: Fraction, power: int = 1) -> None:
             f"a noise scale lies between 2^-20 and 2^50 grid steps; given was "
             f"{float(scale):g}{' for its square' if power == 2 else ''}: choose another grid."
         )
+
+
+# ── discrete Laplace in parts ────────────────────────────────────────────────────────────────────
+
+
+def discrete_laplace_part(
+    scale: Fraction, parts: int, size: int, randomness: Randomness = SYSTEM
+) -> Integers:
+    """Draws that `parts` servers make on their own, so that their sum has P[x] ∝ exp(−|x| / scale).
+
+    Each is the difference of two negative binomials of shape 1/parts (noise.md, lemma 5).
+    """
+    _check_scale(scale)
+    if parts < 1:
+        raise PromiseError(f"noise has at least one part, not {parts}.")
+    stream, digits = randomness.stream(), _digits(scale)
+    share = Probability.rational(Fraction(1, parts))
+
+    def side(count: int) -> Integers:
+        return _kept_cycles(stream, _geometric(stream, digits, count), share)
+
+    return _collect(size, lambda count: side(count) - side(count))
+
+
+def _kept_cycles(stream: Keystream, totals: Integers, share: Probability) -> Integers:
+    """How many things lie in the kept cycles of a random permutation of `totals` things.
+
+    Each cycle is kept with probability `share`. If `totals` is geometric, the result is negative
+    binomial of shape `share` with the same ratio. Some ln(total) cycles are drawn one by one.
+    """
+    kept = np.zeros(len(totals), dtype=np.int64)
+    places = np.flatnonzero(totals)
+    left = totals[places].astype(np.uint64)
+    while places.size:
+        # The cycle of the first thing left has a length that is uniform from 1 to all that is left.
+        words = stream.words(places.size, np.uint64)
+        lengths = words % left
+        whole = words - lengths <= -left  # 2^64 − left: the last, incomplete run of words is unfair
+        lengths = np.where(whole, lengths + np.uint64(1), np.uint64(0))  # 0: draw this one again
+        kept[places] += (lengths * _coins(stream, share, places.size)).astype(np.int64)
+        left = left - lengths
+        open_ = left > 0
+        places, left = places[open_], left[open_]
+    return kept
 
 
 # ── discrete Gaussian ────────────────────────────────────────────────────────────────────────────

@@ -93,6 +93,13 @@ def _normal(release: Release) -> _Normal:
     variance = scale**2 - 4 * release.step**2
     if variance <= 0:
         raise CertificateInvalid("a Gaussian release is not wider than its grid.")
+    parts = _parts(release)
+    # Parts of 8 steps and more sum to a discrete Gaussian, up to what no digit of ε shows.
+    if parts > 1 and scale**2 < parts * (8 * release.step) ** 2:
+        raise CertificateInvalid(
+            f"a Gaussian release was drawn in {parts} parts that are too coarse for their grid: "
+            "each must be at least 8 steps wide."
+        )
     return _Normal(math.sqrt(bound**2 / variance), float(release.sampling), release.count)
 
 
@@ -108,11 +115,23 @@ def _scale(release: Release) -> Fraction:
     return release.scale
 
 
+def _parts(release: Release) -> Fraction:
+    parts = release.parameters.get("parts", Fraction(1))
+    if parts < 1 or parts != int(parts):
+        raise CertificateInvalid(f"{release.mechanism} noise cannot be drawn in {parts} parts.")
+    return parts
+
+
 def _ratio(factor: int, norm: Norm) -> Callable[[Release], float]:
     def epsilon(release: Release) -> float:
         return float(factor * _bound(release, norm) / _scale(release))
 
     return epsilon
+
+
+def _laplace(release: Release) -> float:
+    _parts(release)  # they sum to the whole law exactly (noise.md, lemma 5): any number will do
+    return _ratio(1, Norm.L1)(release)
 
 
 def _above_threshold(release: Release) -> float:
@@ -131,7 +150,7 @@ def _pq_perturbation(release: Release) -> float:
 
 
 _PURE: dict[str, Callable[[Release], float]] = {
-    "laplace": _ratio(1, Norm.L1),
+    "laplace": _laplace,
     "l2-laplace": _ratio(1, Norm.L2),
     "exponential": _ratio(2, Norm.LINF),
     "permute-and-flip": _ratio(2, Norm.LINF),

@@ -93,6 +93,8 @@ class Histogram(Program[HistogramState, HistogramModel]):
     """
 
     name = "histogram"
+    states = (HistogramState,)
+    models = (HistogramModel,)
 
     def __init__(self, columns: Sequence[str] | None = None, bins: int = 20) -> None:
         if bins < 1:

@@ -48,6 +48,8 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
     """
 
     name = "itemsets"
+    states = (ItemsetsState,)
+    models = (Itemsets,)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.promise import Promise
 from tacit.programs.levels import Levels, block_grid
+from tacit.programs.prediction import Prediction
 from tacit.programs.program import Block, Program, Query, Share, norm_for
 from tacit.programs.spread import box, made_up
 
@@ -68,6 +69,11 @@ class KMeansModel:
     def nearest(self, X: Reals) -> NDArray[np.intp]:
         return _nearest(X, self.centres)
 
+    def distances(self, X: Reals) -> Reals:
+        """Of each record to each centre."""
+        squares = [((X - centre) ** 2).sum(axis=1) for centre in self.centres]
+        return np.asarray(np.sqrt(np.column_stack(squares)))
+
 
 class KMeans(Program[KMeansState, KMeansModel]):
     """Lloyd's algorithm on noisy sums and counts.
@@ -80,6 +86,8 @@ class KMeans(Program[KMeansState, KMeansModel]):
     """
 
     name = "k-means"
+    states = (KMeansState,)
+    models = (KMeansModel,)
 
     def __init__(
         self, clusters: int = 5, rounds: int | None = None, split: Fraction | float | None = None
@@ -172,6 +180,9 @@ class KMeans(Program[KMeansState, KMeansModel]):
 
     def result(self, state: KMeansState) -> KMeansModel:
         return KMeansModel(state.centres, state.counts)
+
+    def predict(self, model: KMeansModel, X: Reals) -> Prediction:
+        return Prediction("cluster", model.nearest(X), model.distances(X))
 
     def _on_grid(self, X: Reals, state: KMeansState) -> Reals:
         """Records as whole multiples of the sums' step.

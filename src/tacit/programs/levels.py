@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from tacit.errors import InternalFault, UsageError
 from tacit.privacy.accounting import calibrate
+from tacit.privacy.accounting.losses import least_steps
 from tacit.privacy.bound import Bound, Grid, Norm, power_of_two_below, round_up
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Promise
@@ -36,25 +37,30 @@ def block_grid(block: Block) -> Grid:
 
 @dataclass
 class Levels:
-    """The noise of a whole run, and the record of what was released so far."""
+    """The noise of a whole run, and the record of what was released so far.
+
+    `parts` is 1 where one place adds all the noise; above it, each mechanism adds one part, and the
+    plan is kept by the sum of that many (a federation of servers that do not trust one another).
+    """
 
     promise: Promise
     shares: Mapping[str, Share]
     multipliers: Mapping[str, Fraction]
     used: dict[str, int] = field(default_factory=dict)
     _released: list[Release] = field(default_factory=list)
+    parts: int = 1
 
     @classmethod
-    def planned(cls, promise: Promise, plan: Sequence[Share]) -> Levels:
+    def planned(cls, promise: Promise, plan: Sequence[Share], parts: int = 1) -> Levels:
         shares = {share.name: share for share in plan}
         if len(shares) < len(plan) or not plan:
             raise UsageError("a plan needs at least one share, each with a name of its own.")
         if not promise.is_private:
-            return cls(promise, shares, {})
+            return cls(promise, shares, {}, parts=parts)
         drafts = [_draft(share, promise) for share in plan]
         scales = [release.scale for release in calibrate(promise, drafts)]
         multipliers = {s.name: c for s, c in zip(plan, scales, strict=True) if c is not None}
-        return cls(promise, shares, multipliers)
+        return cls(promise, shares, multipliers, parts=parts)
 
     def mechanism(self, block: Block) -> Laplace | Gaussian:
         """The noise of one block, with what rounding single contributions adds to its bound."""
@@ -65,10 +71,13 @@ class Levels:
         scale = widened.value * self.multipliers[block.name]
         self._expect(block, _norm(self.shares[block.name], self.promise))
         if block.norm is Norm.L1:
-            return Laplace(widened, round_up(scale), grid, block.length)
+            return Laplace(widened, round_up(scale), grid, block.length, parts=self.parts)
         # The planned cost is that of a continuous Gaussian; see accounting/gaussian.md.
         variance = scale**2 + 4 * grid.step**2
-        return Gaussian(widened, round_up(_root_up(variance)), grid, block.length)
+        scale = round_up(_root_up(variance))
+        gaussian = Gaussian(widened, scale, grid, block.length, parts=self.parts)
+        self._check_parts(block, gaussian)
+        return gaussian
 
     def charge(self, query: Query) -> list[Laplace | Gaussian]:
         """The mechanisms of one round, counted against the plan."""
@@ -109,6 +118,17 @@ class Levels:
     def releases(self) -> tuple[Release, ...]:
         """What was released so far, equal releases counted together."""
         return tuple(self._released)
+
+    def _check_parts(self, block: Block, gaussian: Gaussian) -> None:
+        """Parts must be wide enough to sum to what the plan is about (accounting/gaussian.md)."""
+        (spend,) = gaussian.spend
+        least = least_steps(spend) * spend.step
+        if self.parts > 1 and gaussian.scale <= least:
+            raise UsageError(
+                f"block {block.name!r} has noise of scale {float(gaussian.scale):g} on a grid of "
+                f"step {float(spend.step):g}; to be drawn in {self.parts} parts it must be above "
+                f"{float(least):g}. Give the block a finer step, or promise a smaller epsilon."
+            )
 
     def _expect(self, block: Block, norm: Norm) -> None:
         if block.norm is not norm:

@@ -22,6 +22,7 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
+from tacit.programs.prediction import Prediction
 from tacit.programs.program import Program, Query, Share, norm_for
 
 __all__ = ["LinearModel", "LinearRegression", "LinearState", "noise_norm", "solve"]
@@ -81,6 +82,8 @@ class LinearRegression(Program[LinearState, LinearModel]):
     """The least-squares line through encoded features, with an intercept or through the origin."""
 
     name = "linear-regression"
+    states = (LinearState,)
+    models = (LinearModel,)
 
     def __init__(self, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept
@@ -121,6 +124,9 @@ class LinearRegression(Program[LinearState, LinearModel]):
         coef = solve(centred, products - count * mean_x * mean_y, floor)
         intercept = mean_y - float(mean_x @ coef)
         return LinearModel(coef, intercept, state.low, state.high, count, floor)
+
+    def predict(self, model: LinearModel, X: Reals) -> Prediction:
+        return Prediction("value", model.predict(X))
 
 
 def noise_norm(noise: float, width: int) -> float:

@@ -33,6 +33,7 @@ from tacit.programs.logistic_gradient import (
     plain,
     quantised,
 )
+from tacit.programs.prediction import Prediction, class_names
 from tacit.programs.program import Block, Program, Query, Share, norm_for
 
 __all__ = ["Learning", "Logistic", "LogisticModel"]
@@ -79,6 +80,15 @@ class LogisticModel:
         """The class of each row, as its place in `classes`."""
         scores = self.scores(X)
         return scores.argmax(axis=1) if len(self.coef) > 1 else (scores[:, 0] > 0).astype(np.int64)
+
+    def probabilities(self, X: Reals) -> Reals:
+        """Of each class, one column each."""
+        from scipy.special import expit, softmax
+
+        scores = self.scores(X)
+        if len(self.coef) > 1:
+            return np.asarray(softmax(scores, axis=1))
+        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +142,8 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
     """penalty and tolerance matter only without privacy: see logistic.md for the objective."""
 
     name = "logistic"
+    states = (Learning, Exact)
+    models = (LogisticModel,)
 
     def __init__(self, penalty: float = 1.0, tolerance: float = 1e-5) -> None:
         if not (penalty > 0 and tolerance > 0):
@@ -234,6 +246,9 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
         coef = weights[:-1].T
         intercept = state.constant * weights[-1] - coef @ state.centre
         return LogisticModel(coef.copy(), intercept, state.classes)
+
+    def predict(self, model: LogisticModel, X: Reals) -> Prediction:
+        return Prediction("class", model.predict(X), model.probabilities(X))
 
 
 def _started(state: Learning) -> Learning:
@@ -342,16 +357,9 @@ def _classes(schema: Schema) -> tuple[str, ...]:
     label = schema.label
     if label is None:
         raise UsageError('logistic regression needs a column with role = "label" in the schema.')
-    if label.type == "boolean":
-        classes = tuple(label.categories or ("false", "true"))
-    elif label.type == "category":
-        classes = tuple(label.categories or ())
-    elif label.edges is not None:
-        classes = tuple(f"bin {i}" for i in range(len(label.edges) + 1))
-    else:
+    if label.is_number and label.edges is None:
         raise UsageError(f"label {label.name!r} is a number: give it edges, or make it a category.")
-    if label.when_missing == "category":
-        classes = (*classes, "missing")
+    classes = class_names(label)
     if len(classes) < 2:
         raise UsageError(f"label {label.name!r} needs at least two classes.")
     return classes

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
 from tacit.programs.components import Components, Kind, covariance_of, moments_length, statistics
 from tacit.programs.levels import Levels
+from tacit.programs.prediction import Prediction
 from tacit.programs.program import Block, Program, Query, Share, norm_for
 from tacit.programs.spread import box, made_up
 
@@ -92,7 +93,8 @@ class Mixture(Program[MixtureState, MixtureModel]):
     """
 
     name = "gaussian mixture"
-    promise_holds: ClassVar[bool] = True
+    states: ClassVar[tuple[type[Any], ...]] = (MixtureState,)
+    models = (MixtureModel,)
 
     def __init__(
         self,
@@ -186,6 +188,10 @@ class Mixture(Program[MixtureState, MixtureModel]):
 
     def result(self, state: MixtureState) -> MixtureModel:
         return MixtureModel(state.weights, state.means, state.covariances, state.kind)
+
+    def predict(self, model: MixtureModel, X: Reals) -> Prediction:
+        shares = model.responsibilities(X)
+        return Prediction("cluster", shares.argmax(axis=1), shares)
 
     def _frame(self, state: MixtureState) -> tuple[Components, float]:
         """Where the statistics of this round are seen from, and their unit of length."""

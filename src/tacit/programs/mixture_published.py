@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ class PublishedMixture(Mixture):
     """
 
     name = "gaussian mixture as published"
+    states = (PublishedState,)
 
     def __init__(
         self,
@@ -121,6 +123,11 @@ class PublishedMixture(Mixture):
         ours = np.empty_like(total)
         ours[self._order(state)] = total
         return super().reduce(ours, state)
+
+    def settings(self) -> dict[str, Any]:
+        """Only what this constructor takes: coordinates and floor are not free here."""
+        known = super().settings()
+        return {k: v for k, v in known.items() if k not in ("coordinates", "floor")}
 
     def _order(self, state: MixtureState) -> NDArray[np.intp]:
         """Where the blocks stand in our vector of statistics: all counts first, then the rest."""

@@ -22,6 +22,7 @@ from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
 from tacit.programs.layout import layout, owners
 from tacit.programs.moments import EXACT, SLACK, noise_std
+from tacit.programs.prediction import Prediction, class_names
 from tacit.programs.program import Block, Program, Query, Share, norm_for
 
 __all__ = ["NaiveBayes", "NaiveBayesModel", "NaiveBayesState"]
@@ -118,6 +119,8 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
     """Values of a column are independent of other columns within a class; numbers are Gaussian."""
 
     name = "naive-bayes"
+    states = (NaiveBayesState,)
+    models = (NaiveBayesModel,)
 
     def init(self, schema: Schema, promise: Promise) -> NaiveBayesState:
         classes, places = _classes(schema), layout(schema)
@@ -177,6 +180,9 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
         mean, variance = _gaussians(counts, state)
         prior = np.log(counts / counts.sum())
         return NaiveBayesModel(prior, weights, offset, mean, variance, state.numbers, state.missing)
+
+    def predict(self, model: NaiveBayesModel, X: Reals) -> Prediction:
+        return Prediction("class", model.predict(X), np.exp(model.predict_log_proba(X)))
 
 
 def _plain_sum(batch: Encoded, state: NaiveBayesState) -> NDArray[np.int64] | None:
@@ -266,13 +272,10 @@ def _is_measured(column: Column) -> bool:
 
 def _classes(schema: Schema) -> int:
     label = schema.label
-    if label is not None and label.type == "boolean":
-        return 2
-    if label is not None and label.edges is not None:
-        return len(label.edges) + 1
-    if label is None or not isinstance(label.categories, tuple):
+    classes = () if label is None else class_names(label)
+    if not classes:
         raise SchemaError(
             "naive Bayes needs classes: give a category, a boolean or a number with edges "
             'role = "label".'
         )
-    return len(label.categories)
+    return len(classes)

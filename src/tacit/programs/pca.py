@@ -21,6 +21,7 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
+from tacit.programs.prediction import Prediction
 from tacit.programs.program import Program, Query, Share, norm_for
 
 __all__ = ["PCA", "PCAModel", "PCAState", "denoised"]
@@ -76,6 +77,8 @@ class PCA(Program[PCAState, PCAModel]):
     """
 
     name = "pca"
+    states = (PCAState,)
+    models = (PCAModel,)
 
     def __init__(self, n_components: int | None = None, centred: bool = True) -> None:
         if n_components is not None and n_components < 1:
@@ -127,6 +130,9 @@ class PCA(Program[PCAState, PCAModel]):
             mean=mean,
             count=count,
         )
+
+    def predict(self, model: PCAModel, X: Reals) -> Prediction:
+        return Prediction("components", model.transform(X))
 
 
 def denoised(values: Reals, noise: float) -> Reals:

@@ -22,8 +22,9 @@ from tacit.data.schema import Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
+from tacit.programs.prediction import Prediction
 
-__all__ = ["Block", "Program", "Query", "Share", "norm_for"]
+__all__ = ["Block", "Learner", "Program", "Query", "Share", "norm_for"]
 
 S = TypeVar("S")
 M = TypeVar("M")
@@ -100,17 +101,37 @@ class Query:
         return {block.name: vector[..., place] for block, place in self.slices()}
 
 
-class Program(ABC, Generic[S, M]):
-    """Written once; run through every channel. States are dataclasses of arrays and numbers."""
+class Learner(ABC):
+    """What has a name and makes models of records: a program, or what is averaged (averaging.py).
+
+    models   the dataclasses that its models may be. They are sent and saved as bytes, and these
+             are all that such bytes may become (files.py).
+    """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     # False for a published method that is kept for comparison although its promise is broken.
     promise_holds: ClassVar[bool] = True
+    models: ClassVar[tuple[type[Any], ...]] = ()
 
     def encoder(self, schema: Schema) -> Encoder:
         """How records become vectors; the default maps numbers to [−1, 1]."""
         return Encoder(schema, interval="symmetric")
+
+    def predict(self, model: Any, X: NDArray[np.float64]) -> Prediction | None:
+        """What a model says of each encoded record; None: it speaks of all records together."""
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        """What makes this program differ from another of its name; part of the certificate."""
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+class Program(Learner, Generic[S, M]):
+    """Written once; run through every channel. States are dataclasses of arrays and numbers."""
+
+    # The dataclasses that `init` and `reduce` return; sent as bytes, like models.
+    states: ClassVar[tuple[type[Any], ...]] = ()
 
     def prepare(self, batch: Encoded, state: S) -> Encoded:
         """What can be done to a batch once for all rounds; `map` sees what this returns.
@@ -150,10 +171,6 @@ class Program(ABC, Generic[S, M]):
         compares), without building the rows. None: there is no fast path.
         """
         return None
-
-    def settings(self) -> dict[str, Any]:
-        """What makes this program differ from another of its name; part of the certificate."""
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 
 
 def norm_for(promise: Promise) -> Norm:

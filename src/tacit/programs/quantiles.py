@@ -78,6 +78,8 @@ class Quantiles(Program[QuantilesState, QuantilesModel]):
     """Quantiles of `columns` (all numbers without edges by default), to 1/1024 of their range."""
 
     name = "quantiles"
+    states = (QuantilesState,)
+    models = (QuantilesModel,)
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class Ranges(Program[RangeState, Range]):
     """The range of each of `width` features. It reads plain numbers, not encoded ones."""
 
     name = "ranges"
+    states = (RangeState,)
+    models = (Range,)
 
     def __init__(self, width: int) -> None:
         self.width = width

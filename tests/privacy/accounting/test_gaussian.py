@@ -166,6 +166,76 @@ def _rounds_to(k: int, x: mpmath.mpf, r: int) -> mpmath.mpf:
     return mpmath.exp(-((k - x) ** 2) / (2 * r**2)) / weights
 
 
+# ── sums of discrete Gaussians: gaussian.md, theorem 3 ────────────────────────────────────────────
+
+
+def tau(part: mpmath.mpf, parts: int) -> mpmath.mpf:
+    steps = range(1, parts)
+    return 10 * mpmath.fsum(
+        mpmath.exp(-2 * mpmath.pi**2 * part**2 * j / mpmath.mpf(j + 1)) for j in steps
+    )
+
+
+def convolved(law: list[mpmath.mpf], other: list[mpmath.mpf]) -> list[mpmath.mpf]:
+    size = len(law) + len(other) - 1
+    return [
+        mpmath.fsum(
+            law[i] * other[n - i] for i in range(max(0, n - len(other) + 1), min(n + 1, len(law)))
+        )
+        for n in range(size)
+    ]
+
+
+@pytest.mark.parametrize("part", ["0.5", "0.7", "1"])
+def test_a_sum_of_parts_is_a_discrete_gaussian_up_to_tau(part: str) -> None:
+    """By exact convolution, where parts are so narrow that the difference shows."""
+    with mpmath.workdps(60):
+        s, reach = mpmath.mpf(part), 14
+        raw = [mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * s**2)) for x in range(-reach, reach + 1)]
+        one = [w / mpmath.fsum(raw) for w in raw]
+        law = one
+        for parts in range(2, 5):
+            law = convolved(law, one)
+            middle, variance = len(law) // 2, parts * s**2
+            whole = [mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * variance)) for x in range(-80, 81)]
+            total = mpmath.fsum(whole)
+            # Near the middle, where the reach of a single part cuts nothing off.
+            ratios = [mpmath.log(law[middle + x] * total / whole[80 + x]) for x in range(6)]
+            worst = max(abs(ratio) for ratio in ratios)
+            assert worst <= tau(s, parts)
+            if parts == 2:  # the bound is not idle; with more parts the differences even out
+                assert worst > tau(s, parts) / 15
+
+
+def test_tau_of_parts_of_eight_steps_is_as_small_as_the_note_says() -> None:
+    with mpmath.workdps(50):
+        for parts in (2, 10, 100):
+            assert tau(mpmath.mpf(8), parts) < mpmath.mpf("5.1e-274") * (parts - 1)
+        assert 1e15 * mpmath.mpf("5.1e-274") * 1e6 < mpmath.mpf("1e-252")
+
+
+@pytest.mark.parametrize("shift", [1, 4])
+def test_the_exact_sum_of_parts_is_never_dearer_than_accounted(shift: int) -> None:
+    """Two parts of 8 and a half steps each, convolved."""
+    s, reach = 8.5, 140
+    points = np.arange(-reach, reach + 1)
+    one = np.exp(-(points**2) / (2 * s**2))
+    law = np.convolve(one / one.sum(), one / one.sum())
+    release = Release(
+        "gaussian",
+        Bound("L2", Fraction(shift)),
+        Fraction(math.sqrt(2) * s),
+        Fraction(1),
+        parameters={"parts": Fraction(2)},
+    )
+    found = loss_of(release)
+    assert isinstance(found, GaussianLoss)
+    for epsilon in (0.0, 0.05, 0.2, 0.5):
+        exact = np.maximum(law[:-shift] - math.exp(epsilon) * law[shift:], 0).sum()
+        assert gaussian.hockey_stick(found.mu, epsilon) >= exact > 0
+        assert gaussian.hockey_stick(found.mu * 0.97, epsilon) < exact
+
+
 def test_kappa_is_as_small_as_the_note_says() -> None:
     with mpmath.workdps(50):
         kappa = 2 * mpmath.nsum(lambda j: mpmath.exp(-8 * mpmath.pi**2 * j**2), [1, 10])

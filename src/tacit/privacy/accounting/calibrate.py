@@ -20,7 +20,7 @@ from tacit.privacy.accounting.compose import (
     losses_of,
     scenarios,
 )
-from tacit.privacy.accounting.losses import LEAST_STEPS
+from tacit.privacy.accounting.losses import least_steps
 from tacit.privacy.bound import round_up
 from tacit.privacy.promise import Adjacency, Promise
 from tacit.privacy.release import Release
@@ -145,9 +145,9 @@ def _gaussian_factor(promise: Promise, releases: Sequence[Release]) -> Fraction:
 
 
 def _least_factor(releases: Sequence[Release]) -> Fraction:
-    """Gaussian noise must be wider than four steps of its grid (gaussian.md); a hair more."""
+    """Gaussian noise must be some steps of its grid wide (gaussian.md); a hair more."""
     ratios = [
-        LEAST_STEPS * r.step / r.scale
+        least_steps(r) * r.step / r.scale
         for r in releases
         if r.mechanism == "gaussian" and r.scale is not None
     ]

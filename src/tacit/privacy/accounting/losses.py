@@ -26,12 +26,12 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.release import Release
 
 __all__ = [
-    "LEAST_STEPS",
     "LOSSES",
     "GaussianLoss",
     "Loss",
     "PureLoss",
     "leak",
+    "least_steps",
     "loss_of",
     "merge",
     "upward",
@@ -40,7 +40,9 @@ __all__ = [
 # The continuous Gaussian that dominates the discrete one of width σ on a grid of step h has
 # variance σ² − (2h)² (gaussian.md); from σ > 4h on, the difference is below 16 % of σ.
 _SMOOTHING_STEPS = 2
-LEAST_STEPS = 4
+_LEAST_STEPS = 4
+# From σ > 8h for every part on, the sum of parts is a discrete Gaussian up to 1e-270 (gaussian.md).
+_LEAST_PART_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +116,39 @@ def _leak(loss: Loss) -> Fraction:
 def _gaussian(release: Release) -> GaussianLoss:
     """Discrete Gaussian on a grid: μ = Δ / √(σ² − 4h²), rounded up (gaussian.md, theorem 1)."""
     bound, scale = _bound(release, Norm.L2), _scale(release)
-    if scale <= LEAST_STEPS * release.step:
+    least = least_steps(release)
+    if scale <= least * release.step:
         raise PromiseError(
             f"Gaussian noise of scale {float(scale):g} on a grid of step {float(release.step):g} "
-            f"is too coarse to account for: take a step below {float(scale / LEAST_STEPS):g}."
+            f"is too coarse to account for: take a step below {float(scale / least):g}."
         )
     variance = scale**2 - (_SMOOTHING_STEPS * release.step) ** 2
     mu = math.nextafter(math.sqrt(upward(bound**2 / variance)), math.inf)
     return GaussianLoss(mu, release.count, upward(release.sampling))
 
 
+def least_steps(release: Release) -> Fraction:
+    """How many steps of its grid the σ of Gaussian noise must exceed; more if drawn in parts."""
+    parts = _parts(release)
+    if parts == 1:
+        return Fraction(_LEAST_STEPS)
+    return _LEAST_PART_STEPS * Fraction(math.nextafter(math.sqrt(parts), math.inf))
+
+
+def _parts(release: Release) -> int:
+    """Of how many parts the noise is the sum."""
+    parts = Fraction(release.parameters.get("parts", 1))
+    if parts < 1 or parts.denominator != 1:
+        raise PromiseError(f"noise is the sum of a whole number of parts, not of {parts}.")
+    return int(parts)
+
+
 def _laplace(release: Release) -> PureLoss:
-    """Discrete Laplace: P(k)/P(k−Δ) ≤ e^(Δ/b) in L1 (Ghosh, Roughgarden & Sundararajan 2012)."""
+    """Discrete Laplace: P(k)/P(k−Δ) ≤ e^(Δ/b) in L1 (Ghosh, Roughgarden & Sundararajan 2012).
+
+    Its parts sum to exactly this law (noise.md, lemma 5), so they cost the same.
+    """
+    _parts(release)
     return _pure(release, _bound(release, Norm.L1) / _scale(release))
 
 

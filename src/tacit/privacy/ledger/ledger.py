@@ -103,6 +103,34 @@ class Ledger:
 
         return Reservation(self, self._append(decide), promise, dataset)
 
+    def resume(
+        self, promise: Promise, dataset: str, purpose: str, part: str | None = None
+    ) -> Reservation | None:
+        """Take over the open reservation of a process that is gone, or None if there is none.
+
+        For work that goes on after a crash: it was paid for once, and is not paid for again.
+        """
+        wanted = (dataset, promise, purpose, part)
+        found: list[int] = []
+
+        def decide(state: State) -> Draft | None:
+            found.clear()
+            for spend in state.open.values():
+                if (spend.dataset, spend.promise, spend.purpose, spend.part) != wanted:
+                    continue
+                if self._surroundings.fate(spend.owner) is Fate.RUNNING:
+                    raise Refused(
+                        f"process {spend.owner.pid} is at work on {purpose} already (reservation "
+                        f"{spend.id}). Wait for it, or stop it first."
+                    )
+                found.append(spend.id)
+                owner = self._surroundings.owner().as_body()
+                return "adopt", {"reservation": spend.id, "owner": owner}
+            return None
+
+        self._append(decide)
+        return Reservation(self, found[0], promise, dataset) if found else None
+
     # ── reading ──
 
     @property

@@ -173,6 +173,8 @@ class State:
                 self._reserve(entry)
             case "draw":
                 self._draw(entry)
+            case "adopt":
+                self._adopt(entry)
             case "commit":
                 self._commit(entry)
             case "release":
@@ -207,6 +209,10 @@ class State:
     def _draw(self, entry: Entry) -> None:
         number = entry.body["reservation"]
         self.open[number] = replace(self.open[number], drawn=True)
+
+    def _adopt(self, entry: Entry) -> None:
+        number = entry.body["reservation"]
+        self.open[number] = replace(self.open[number], owner=Owner(**entry.body["owner"]))
 
     def _commit(self, entry: Entry) -> None:
         spend, amount = self._close(entry), Amount.read(entry.body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -22,7 +22,9 @@ __all__ = ["Additive"]
 class Additive(ABC):
     """Encode on the grid, add exact integer noise, decode.
 
-    `bound` includes what rounding to the grid adds, unless the values are `integral`.
+    `bound` includes what rounding to the grid adds, unless the values are `integral`. `scale` is
+    that of the whole noise. With `parts` above 1 each of several servers adds one part of it, and
+    the promise is kept by the sum of that many parts, not by one.
     """
 
     bound: Bound
@@ -30,14 +32,28 @@ class Additive(ABC):
     grid: Grid
     length: int = 1
     integral: bool = False
+    parts: int = 1
 
     name: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        if self.parts < 1:
+            raise UsageError(f"noise has at least one part, not {self.parts}.")
+
     @property
     def spend(self) -> tuple[Release, ...]:
-        return (Release(self.name, self.bound, self.scale, self.grid.step, self.length),)
+        """What the sum of all parts costs."""
+        release = Release(self.name, self.bound, self.scale, self.grid.step, self.length)
+        if self.parts > 1:
+            release = replace(release, parameters={"parts": Fraction(self.parts)})
+        return (release,)
 
     def release(self, values: ArrayLike, randomness: Randomness = SYSTEM) -> NDArray[np.float64]:
+        if self.parts > 1:
+            raise UsageError(
+                f"one of {self.parts} parts of the noise does not keep the promise: `perturb` each "
+                "share, and release nothing but their sum."
+            )
         array = np.asarray(values)
         if array.size != self.length:
             raise UsageError(f"calibrated for {self.length} values, but {array.size} were given.")
@@ -48,11 +64,11 @@ class Additive(ABC):
     def perturb(
         self, integers: NDArray[np.int64], randomness: Randomness = SYSTEM
     ) -> NDArray[np.int64]:
-        """The same on values that are multiples of the grid's step already."""
-        drawn = self.draw(self.scale / self.grid.step, integers.size, randomness)
+        """One part of the noise, added to values that are multiples of the grid's step already."""
+        drawn = self.draw(self.scale / self.grid.step, self.parts, integers.size, randomness)
         return integers + drawn.reshape(integers.shape)
 
     @staticmethod
     @abstractmethod
-    def draw(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Exact noise of the given scale in grid steps."""
+    def draw(scale: Fraction, parts: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
+        """One of `parts` parts of exact noise that has the given scale in grid steps."""

@@ -44,5 +44,5 @@ class Gaussian(Additive):
         return cls(widened, calibrated.scale, grid, length, integral)
 
     @staticmethod
-    def draw(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        return noise.discrete_gaussian(scale * scale, size, randomness)
+    def draw(scale: Fraction, parts: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
+        return noise.discrete_gaussian(scale * scale / parts, size, randomness)

@@ -32,5 +32,7 @@ class Laplace(Additive):
         return cls(widened, round_up(widened.value / epsilon), grid, length, integral)
 
     @staticmethod
-    def draw(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        return noise.discrete_laplace(scale, size, randomness)
+    def draw(scale: Fraction, parts: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
+        if parts == 1:  # the same law, drawn up to twenty times faster
+            return noise.discrete_laplace(scale, size, randomness)
+        return noise.discrete_laplace_part(scale, parts, size, randomness)

@@ -1,0 +1,1 @@
+"""What the federation's benchmarks share, and the processes that they start."""

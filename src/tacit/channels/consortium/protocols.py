@@ -1,0 +1,84 @@
+"""Which protocol a study runs, and the certificate that it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tacit.channels.consortium.joint import JointCurator, JointParty, Revealed, Run
+from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.protocol import CuratorSide, PartySide
+from tacit.channels.consortium.terms import JointTerms
+from tacit.channels.federation.letters import read
+from tacit.channels.federation.study import Study
+from tacit.crypto.prg import Randomness
+from tacit.crypto.signing import SigningKey, digest, signed_by
+from tacit.errors import CheckFailed
+from tacit.privacy.certificate import Certificate, Witness
+
+__all__ = ["certified", "check_consortium", "curator_side", "party_side", "terms_of"]
+
+
+def terms_of(study: Study, roster: tuple[str, ...]) -> JointTerms:
+    return JointTerms(study, roster)
+
+
+def party_side(
+    study: Study,
+    terms: JointTerms,
+    attempt: int,
+    key: SigningKey,
+    local: Local,
+    randomness: Randomness,
+) -> PartySide:
+    return JointParty(Run(study, terms, attempt), key, local.vector, randomness)
+
+
+def curator_side(
+    study: Study, terms: JointTerms, attempt: int, randomness: Randomness
+) -> CuratorSide:
+    return JointCurator(Run(study, terms, attempt))
+
+
+def certified(
+    study: Study, terms: JointTerms, model: bytes, last: Mapping[str, bytes]
+) -> Certificate:
+    """What all parties together vouch for; CheckFailed if one of them does not."""
+    words = {party: read(Revealed, body) for party, body in last.items()}
+    secure = all(word.secure for word in words.values())
+    run = Run(study, terms, 0)
+    for party, word in words.items():
+        if not signed_by(party, word.statement, run.statement(word.secure)):
+            raise CheckFailed("a party does not vouch for the noise that it should have added.")
+    averaged = terms.averaged
+    settings = {name: repr(value) for name, value in averaged.settings().items()}
+    return Certificate(
+        promise=study.promise,
+        releases=terms.releases,
+        trust=terms.trust,
+        accountant=terms.accountant,
+        program=f"{averaged.name} {averaged.version}",
+        program_digest=digest({"name": averaged.name, "settings": settings}),
+        schema_digest=study.schema.digest,
+        subject=digest(model),
+        secure_randomness=secure,
+        promise_holds=terms.promise_holds,
+        remarks=terms.remarks,
+        study=study.digest,
+        participation=terms.participation,
+        witnesses=tuple(Witness(party, words[party].statement) for party in terms.roster),
+    )
+
+
+def check_consortium(study: Study, model: bytes, text: str) -> Certificate:
+    """What a party checks before it believes a result."""
+    certificate = Certificate.from_json(text)
+    certificate.verify(study.aggregator.key, digest(model))
+    if (certificate.study, certificate.promise) != (study.digest, study.promise):
+        raise CheckFailed("the certificate does not keep the promise of this study.")
+    signed = {witness.public_key for witness in certificate.witnesses}
+    part = certificate.participation
+    if part is None or len(signed) != part.holders or part.holders < study.take_part.minimum:
+        raise CheckFailed("not every party has signed what noise it added.")
+    if not signed <= {holder.key for holder in study.holders}:
+        raise CheckFailed("somebody who is not in the study has signed the certificate.")
+    return certificate

@@ -1,0 +1,121 @@
+"""What a run among a roster of parties costs: computed from the study by everyone alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.channels.federation.capacity import LIMIT, largest_noise
+from tacit.channels.federation.study import Study
+from tacit.errors import UsageError
+from tacit.privacy.accounting import cost
+from tacit.privacy.bound import Bound, Grid, Norm
+from tacit.privacy.certificate import Participation
+from tacit.privacy.mechanisms import Gaussian, Laplace
+from tacit.privacy.promise import Promise
+from tacit.privacy.release import Release
+from tacit.programs.averaging import Averaged
+
+__all__ = ["JointTerms"]
+
+# Where nothing is private the grid must come from somewhere: it is as fine as with this promise.
+FINE = Promise(1.0, 1e-6)
+
+
+@dataclass(frozen=True)
+class JointTerms:
+    """Of K parties at most t work together with the curator: the noise is divided into K − t parts,
+    and each party adds one, so what the honest ones add is enough."""
+
+    study: Study
+    roster: tuple[str, ...]
+
+    steps = 3
+    reveals_at = 3
+    promise_holds = True
+
+    @property
+    def averaged(self) -> Averaged:
+        return self.study.averaged()
+
+    @property
+    def length(self) -> int:
+        return self.averaged.length(self.study.schema)
+
+    @property
+    def parts(self) -> int:
+        return len(self.roster) - self.study.agreed_consortium.colluding
+
+    @cached_property
+    def mechanism(self) -> Gaussian | Laplace | None:
+        """On the sum of the parties' vectors; None without privacy."""
+        promise = self.study.promise
+        if not promise.is_private:
+            return None
+        return replace(_calibrated(self._bound, promise, self.length), parts=self.parts)
+
+    @property
+    def _bound(self) -> Bound:
+        return self.averaged.bound(self.study.agreed_consortium.smallest)
+
+    @cached_property
+    def grid(self) -> Grid:
+        found = self.mechanism
+        return _calibrated(self._bound, FINE, self.length).grid if found is None else found.grid
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        return () if self.mechanism is None else self.mechanism.spend
+
+    @property
+    def participation(self) -> Participation:
+        return Participation(len(self.roster), len(self.roster), 1)
+
+    @property
+    def accountant(self) -> str:
+        promise = self.study.promise
+        if not self.releases:
+            return "none"
+        return cost(self.releases, promise.delta, promise.adjacency).accountant
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def trust(self) -> str:
+        t = self.study.agreed_consortium.colluding
+        return (
+            f"Of the {len(self.roster)} parties at most {t} work together with the curator or with "
+            "one another. All parties drew the noise together, and none of them knows it."
+        )
+
+    @property
+    def largest(self) -> int:
+        """The largest integer that a coordinate of an honest sum can have, noise included."""
+        vector = Fraction(self.averaged.largest(self.study.schema)) / self.grid.step + 1
+        noise = 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
+        found = len(self.roster) * math.ceil(vector) + noise
+        if found >= LIMIT:
+            raise UsageError(
+                f"study {self.study.name}: a sum of {len(self.roster)} models does not fit 62 "
+                "bits: take a larger penalty, or a smaller `smallest`."
+            )
+        return found
+
+    def average(self, total: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.grid.decode(total) / len(self.roster)
+
+
+def _calibrated(bound: Bound, promise: Promise, length: int) -> Gaussian | Laplace:
+    """Gaussian noise at the L2 bound; pure promises have Laplace noise, whose bound is in L1, and
+    in L1 a vector can move √length times as far."""
+    if promise.delta > 0:
+        return Gaussian.calibrated(bound, promise, length)
+    root = Fraction(math.isqrt(length * 10**12) + 1, 10**6)
+    return Laplace.calibrated(Bound(Norm.L1, bound.value * root), promise, length)

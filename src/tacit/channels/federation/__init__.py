@@ -1,0 +1,1 @@
+"""The federation: holders share their sums among servers, who add noise; one decodes (PEM)."""

@@ -1,0 +1,377 @@
+"""The aggregator: opens rounds, counts who is there, decodes the noisy sum, publishes what is next.
+
+No input, no output, no clock here. `tick` says what to ask the servers now, `told` takes what they
+answered, `answer` serves holders; times are given by the caller. Every decision that a crash must
+not change (the holders of a sum, the next state, the result) is in the journal before anybody hears
+of it.
+
+    gathering → ( opening → collecting → counting → closing )* → attesting → finishing → over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.channels.federation.certify import certified, checked_attestation
+from tacit.channels.federation.journal import Journal, Step
+from tacit.channels.federation.letters import Finished, Holders, Letter, News, read, write
+from tacit.channels.federation.noise_plan import NoisePlan
+from tacit.channels.federation.server import Tell
+from tacit.channels.federation.study import Study
+from tacit.crypto.signing import SigningKey
+from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
+from tacit.privacy.certificate import Witness
+from tacit.programs.contribute import decoded
+from tacit.programs.files import from_bytes, to_bytes
+from tacit.programs.model_file import model_bytes
+from tacit.programs.program import Query
+
+__all__ = ["Aggregator", "Phase"]
+
+PATIENCE = 3  # deadlines with too few holders, or sums out of range, before a study stops
+
+
+class Phase(StrEnum):
+    GATHERING = "gathering"
+    OPENING = "opening"
+    COLLECTING = "collecting"
+    COUNTING = "counting"
+    CLOSING = "closing"
+    ATTESTING = "attesting"
+    FINISHING = "finishing"
+    OVER = "over"
+
+
+# What each server is asked in each phase.
+QUESTIONS = {
+    Phase.OPENING: "open",
+    Phase.COUNTING: "present",
+    Phase.CLOSING: "close",
+    Phase.ATTESTING: "attest",
+    Phase.FINISHING: "finish",
+}
+
+
+class Aggregator:
+    """The state machine of the aggregator of one study."""
+
+    def __init__(
+        self,
+        study: Study,
+        key: SigningKey,
+        journal: Journal,
+        now: float,
+        tell: Tell = lambda event, **fields: None,
+        date: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        self.study, self._key, self._journal = study, key, journal
+        self._program, self._tell, self._date = study.program(), tell, date
+        self._plan = NoisePlan(study)
+        self._names = {holder.key: holder.name for holder in study.holders}
+        self._members = journal.members()
+        self._absent: set[str] = set()  # missed a deadline, and not heard of since
+        self._done: set[str] = set()  # say that all their shares of this round are sent
+        self._failures = 0
+        self.failure: TacitError | None = None
+        self._recall(now)
+
+    def _recall(self, now: float) -> None:
+        """Where the journal ends is where we are."""
+        self._steps = self._journal.steps()
+        for step in self._steps[:-1]:  # the sum of the last one is not read yet
+            self._plan.charge(step.number, self._asked_in(step))
+        if self._steps:
+            self._state = from_bytes(self._program.states, self._steps[-1].state)
+        if self._journal.result() is not None:
+            self._enter(Phase.FINISHING, now)
+        elif not self._steps:
+            self._enter(Phase.GATHERING, now)
+        elif self._steps[-1].holders is not None:
+            self._enter(Phase.CLOSING, now)
+        else:
+            self._resume(now)
+
+    def _resume(self, now: float) -> None:
+        ended = self.round > self.study.last_round or self._program.query(self._state) is None
+        self._enter(Phase.ATTESTING if ended else Phase.OPENING, now)
+
+    def _enter(self, phase: Phase, now: float) -> None:
+        self.phase = phase
+        self._asked: set[str] = set()
+        self._answers: dict[str, Any] = {}
+        limits = {
+            Phase.GATHERING: self.study.deadlines.gather,
+            Phase.COLLECTING: self.study.deadlines.round,
+        }
+        self.deadline = now + limits[phase] if phase in limits else None
+
+    @property
+    def round(self) -> int:
+        return self._steps[-1].number if self._steps else 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase is Phase.OVER
+
+    @property
+    def result(self) -> tuple[bytes, str] | None:
+        """The model file and its certificate, once there is one."""
+        return self._journal.result()
+
+    @property
+    def waiting_for(self) -> set[str]:
+        """Holders that joined, have not left, and were heard of since the last deadline."""
+        return {holder for holder, here in self._members.items() if here} - self._absent
+
+    # ── holders ask ──
+
+    def answer(self, sender: str, letter: Letter, now: float) -> Letter:
+        if sender not in self._names:
+            raise Refused("this holder is not in the study.")
+        match letter.kind:
+            case "ask":
+                self._hear(sender, letter.round)
+                return self._news(letter.round, now)
+            case "leave":
+                self._note(sender, here=False)
+                return Letter("left", letter.round)
+        raise InputError(f"an aggregator does not know how to {letter.kind}.")
+
+    def _hear(self, holder: str, done: int) -> None:
+        self._note(holder, here=True)
+        self._absent.discard(holder)
+        if done == self.round and self.phase is Phase.COLLECTING:
+            self._done.add(holder)
+
+    def _note(self, holder: str, here: bool) -> None:
+        if self._members.get(holder) is here:
+            return
+        with self._journal.transaction():
+            self._journal.put_member(holder, here)
+        self._members[holder] = here
+        self._tell("holder joined" if here else "holder left", holder=self._names[holder])
+
+    def _news(self, done: int, now: float) -> Letter:
+        result = self.result
+        if result is not None:
+            return Letter("model", done, write(Finished(*result)))
+        if self.phase is Phase.COLLECTING and done < self.round and self.deadline is not None:
+            left = max(0.0, self.deadline - now)
+            return Letter("round", done, write(News(self.round, left, self._steps[-1].state)))
+        return Letter("wait", done)
+
+    # ── time passes ──
+
+    def tick(self, now: float) -> list[tuple[str, Letter]]:
+        """Move on if it is time, and say what to ask which server now."""
+        if self.failure is not None:
+            return []
+        if self.phase is Phase.GATHERING:
+            self._gather(now)
+        if self.phase is Phase.COLLECTING:
+            self._collect(now)
+        kind = QUESTIONS.get(self.phase)
+        if kind is None:
+            return []
+        letter = Letter(kind, self.round, self._body())
+        keys = [server.key for server in self.study.servers]
+        wanted = [key for key in keys if key not in self._asked and key not in self._answers]
+        self._asked.update(wanted)
+        return [(key, letter) for key in wanted]
+
+    def _gather(self, now: float) -> None:
+        here, late = len(self.waiting_for), self.deadline is not None and now >= self.deadline
+        if here == len(self.study.holders) or (late and here >= self.study.take_part.minimum):
+            self._begin(self._program.init(self.study.schema, self.study.promise), now)
+        elif late:
+            self._fail(
+                Unreachable(
+                    f"{here} holder(s) joined within {self.study.deadlines.gather:g} seconds; the "
+                    f"study needs {self.study.take_part.minimum}. Start the aggregator again when "
+                    "they are ready."
+                )
+            )
+
+    def _begin(self, state: Any, now: float) -> None:
+        with self._journal.transaction():
+            self._journal.put_step(1, to_bytes(state))
+        self._steps, self._state = [Step(1, to_bytes(state))], state
+        self._enter(Phase.OPENING, now)
+
+    def _collect(self, now: float) -> None:
+        late = self.deadline is not None and now >= self.deadline
+        enough = len(self._done) >= self.study.take_part.minimum
+        if late or (enough and self.waiting_for <= self._done):
+            self._enter(Phase.COUNTING, now)
+
+    def _body(self) -> bytes:
+        step = self._steps[-1]
+        match self.phase:
+            case Phase.OPENING:
+                return step.state
+            case Phase.CLOSING:
+                return write(Holders(list(step.holders or ())))
+        return b""
+
+    # ── servers answer ──
+
+    def told(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None:
+        """What a server said to what `tick` asked; what is no longer wanted is ignored."""
+        if asked.kind != QUESTIONS.get(self.phase) or asked.round != self.round:
+            return
+        self._asked.discard(server)
+        try:
+            if isinstance(reply, TacitError):
+                raise reply
+            self._answers[server] = self._understood(server, reply)
+        except TacitError as error:
+            self._refused(server, asked, error)
+            return
+        if len(self._answers) < len(self.study.servers):
+            return
+        try:
+            self._all_told(now)
+        except TacitError as error:
+            self._fail(error)
+
+    def _refused(self, server: str, asked: Letter, error: TacitError) -> None:
+        name = self.study.servers[self.study.server_place(server)].name
+        self._tell("server failed", server=name, asked=asked.kind, reason=str(error))
+        # Who is away or garbled is asked again; who says no will say no again.
+        if isinstance(error, Refused):
+            self._fail(Refused(f"server {name} refused to {asked.kind}: {error}"))
+
+    def _understood(self, server: str, reply: Letter) -> Any:
+        match self.phase:
+            case Phase.COUNTING:
+                return set(read(Holders, reply.body).keys)
+            case Phase.CLOSING:
+                return self._partial(reply.body)
+            case Phase.ATTESTING:
+                return checked_attestation(self.study, self._plan, self._sets, server, reply.body)
+        return True
+
+    def _partial(self, body: bytes) -> NDArray[np.int64]:
+        query = self._asked_in(self._steps[-1])
+        if len(body) != 8 * query.length:
+            raise CheckFailed(f"a partial sum has {8 * query.length} bytes, not {len(body)}.")
+        return np.frombuffer(body, dtype="<i8").astype(np.int64)
+
+    def _asked_in(self, step: Step) -> Query:
+        query = self._program.query(from_bytes(self._program.states, step.state))
+        assert query is not None  # a round is open only while there is something to ask
+        return query
+
+    def _all_told(self, now: float) -> None:
+        match self.phase:
+            case Phase.OPENING:
+                self._done.clear()
+                self._enter(Phase.COLLECTING, now)
+                self._tell("round opened", round=self.round, of=self.study.last_round)
+            case Phase.COUNTING:
+                self._choose(now)
+            case Phase.CLOSING:
+                self._add_up(now)
+            case Phase.ATTESTING:
+                self._publish(now)
+            case Phase.FINISHING:
+                self._enter(Phase.OVER, now)
+
+    def _choose(self, now: float) -> None:
+        """The holders whose shares reached all servers."""
+        limits = self.study.take_part
+        chosen = sorted(set.intersection(*self._answers.values()))[: limits.maximum]
+        self._absent |= self.waiting_for - set(chosen)
+        if len(chosen) < limits.minimum:
+            self._wait_again(len(chosen), now)
+            return
+        with self._journal.transaction():
+            self._journal.choose(self.round, chosen)
+        last = self._steps[-1]
+        self._steps[-1] = Step(last.number, last.state, tuple(chosen))
+        self._failures = 0
+        self._enter(Phase.CLOSING, now)
+
+    def _wait_again(self, here: int, now: float) -> None:
+        self._failures += 1
+        self._tell("too few holders", round=self.round, holders=here)
+        if self._failures >= PATIENCE:
+            self._fail(
+                Unreachable(
+                    f"round {self.round}: {here} holder(s) sent their shares to all servers in "
+                    f"{PATIENCE} deadlines; the study needs {self.study.take_part.minimum}. Start "
+                    "the aggregator again when they are back: it goes on from this round."
+                )
+            )
+        self._enter(Phase.COLLECTING, now)
+
+    def _add_up(self, now: float) -> None:
+        last = self._steps[-1]
+        query, holders = self._asked_in(last), last.holders or ()
+        total = np.add.reduce(list(self._answers.values()), dtype=np.int64)  # modulo 2^64
+        if not self._is_possible(total, query, len(holders)):
+            self._retry_sum(now)
+            return
+        self._failures = 0
+        self._plan.charge(self.round, query)
+        state = self._program.reduce(decoded(total, query), self._state)
+        with self._journal.transaction():
+            self._journal.put_step(self.round + 1, to_bytes(state))
+        self._tell("round done", round=self.round, holders=len(holders), of=self.study.last_round)
+        self._state = state
+        self._steps.append(Step(self.round + 1, to_bytes(state)))
+        self._resume(now)
+
+    def _is_possible(self, total: NDArray[np.int64], query: Query, holders: int) -> bool:
+        """Whether these holders, clipped to their bounds, could add up to this, noise included."""
+        for block, place in query.slices():
+            limit = self.study.largest_sum(block, holders)
+            if bool((total[place] > limit).any() or (total[place] < -limit).any()):
+                return False
+        return True
+
+    def _retry_sum(self, now: float) -> None:
+        """A share or partial sum was garbage. Servers repeat their answers, so asking is free."""
+        self._failures += 1
+        self._tell("sum refused", round=self.round, reason="outside what its holders could send")
+        if self._failures >= PATIENCE:
+            self._fail(
+                CheckFailed(
+                    f"round {self.round}: the decoded sum lies outside what its holders could have "
+                    "sent, noise included. A server or a holder does not follow the protocol; the "
+                    "model was not touched."
+                )
+            )
+        self._enter(Phase.CLOSING, now)
+
+    def _fail(self, error: TacitError) -> None:
+        self.failure = error
+        self._tell("study stopped", reason=str(error))
+
+    # ── the end ──
+
+    @property
+    def _sets(self) -> list[tuple[str, ...]]:
+        return [step.holders for step in self._steps if step.holders is not None]
+
+    def _publish(self, now: float) -> None:
+        model = model_bytes(self._program.result(self._state), self._program, self.study.schema)
+        secure = all(attestation.secure for attestation in self._answers.values())
+        witnesses = tuple(
+            Witness(server.key, self._answers[server.key].signature)
+            for server in self.study.servers
+        )
+        certificate = certified(
+            self.study, self._plan, self._sets, model, witnesses, secure
+        ).signed(self._key, self._date())
+        certificate.verify(self._key.public_key)
+        with self._journal.transaction():
+            self._journal.put_result(model, certificate.to_json())
+        self._tell("model published", rounds=len(self._sets))
+        self._enter(Phase.FINISHING, now)

@@ -1,0 +1,67 @@
+"""What a role has agreed to: the digest of a study, remembered under its name at first use.
+
+A study runs for days and its file can be exchanged meanwhile. Whoever took part once under a name
+takes part under the same terms, or says in so many words that the new ones are agreed to as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tacit.channels.federation.study import Study
+from tacit.errors import InputError, Refused
+
+__all__ = ["agreed"]
+
+
+def agreed(study: Study, home: Path, agree: str | None = None) -> None:
+    """Remember the study's digest in `home`, or refuse a study that is not the remembered one.
+
+    `agree` is the digest that a person has typed: it must be this study's, and replaces what was
+    agreed to before.
+    """
+    found, path = study.digest, home / "studies" / f"{study.name}.json"
+    if agree is not None:
+        _expect(study, agree.lower())
+        _write(path, study)
+        return
+    known = _read(path)
+    if known is None:
+        _write(path, study)
+    elif known != found:
+        raise Refused(
+            f"study {study.name}: you agreed to the one with digest {known}, and this file has "
+            f"{found}. Read it (tacit study show FILE). To agree to it as well, say: "
+            f"--agree {found}. Otherwise ask its author for the file as it was."
+        )
+
+
+def _expect(study: Study, typed: str) -> None:
+    if typed != study.digest:
+        raise Refused(
+            f"study {study.name}: its digest is {study.digest}, not the one given with --agree. "
+            "Compare with what its author told you, and read it: tacit study show FILE"
+        )
+
+
+def _read(path: Path) -> str | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return str(document["digest"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{path}: is not a record of what was agreed to. Move it away, and agree anew with "
+            "--agree DIGEST."
+        ) from None
+
+
+def _write(path: Path, study: Study) -> None:
+    """In one step, so that a crash leaves the old record or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps({"study": study.name, "digest": study.digest}), encoding="utf-8")
+    os.replace(draft, path)

@@ -1,0 +1,72 @@
+"""A holder's ledger in a study: reserve before the first share, charge what was begun."""
+
+from __future__ import annotations
+
+from tacit.channels.federation.study import Study
+from tacit.crypto.signing import digest
+from tacit.privacy.ledger import Ledger, Reservation
+
+__all__ = ["LedgerBudget", "NoBudget"]
+
+
+class LedgerBudget:
+    """The whole study is one spend; in an online study each window is one, of its own part.
+
+    A holder that starts again after a crash goes on with the reservation it had.
+    """
+
+    def __init__(self, study: Study, ledger: Ledger, dataset: str) -> None:
+        self._study, self._ledger, self._dataset = study, ledger, dataset
+        self._purpose = f"study {study.name} {study.digest[:16]}"
+        self._held: dict[str | None, Reservation] = {}
+        self._spent: set[str | None] = set()
+        self._keep_interrupted()
+
+    def _keep_interrupted(self) -> None:
+        """Windows that a crash left open were begun: they are charged when we settle."""
+        for spend in self._ledger.open_spends():
+            if spend.purpose == self._purpose and spend.dataset == self._dataset:
+                self._hold(spend.part)
+                if spend.drawn:
+                    self._spent.add(spend.part)
+
+    def reserve(self, number: int) -> None:
+        part = self._part(number)
+        if part not in self._held:
+            self._hold(part)
+
+    def _hold(self, part: str | None) -> None:
+        wanted = (self._study.promise, self._dataset, self._purpose, part)
+        self._held[part] = self._ledger.resume(*wanted) or self._ledger.reserve(*wanted)
+
+    def spend(self, number: int) -> None:
+        part = self._part(number)
+        self._held[part].mark_drawn()
+        self._spent.add(part)
+
+    def settle(self, certificate: str | None) -> None:
+        named = None if certificate is None else digest(certificate.encode())
+        for part, reservation in self._held.items():
+            if part in self._spent:
+                reservation.commit(certificate=named)
+            else:
+                reservation.release()
+        self._held.clear()
+
+    def pause(self) -> None:
+        """We stop and may come back: give back what was not begun, keep the rest reserved."""
+        for part in [part for part in self._held if part not in self._spent]:
+            self._held.pop(part).release()
+
+    def _part(self, number: int) -> str | None:
+        return None if self._study.online is None else f"{self._purpose} window {number}"
+
+
+class NoBudget:
+    """For holders without a ledger: comparisons, simulations."""
+
+    def reserve(self, number: int) -> None: ...
+
+    def spend(self, number: int) -> None: ...
+
+    def settle(self, certificate: str | None) -> None: ...

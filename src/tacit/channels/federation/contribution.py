@@ -1,0 +1,37 @@
+"""A holder's sum for one round, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.channels.federation.holder import Contribute
+from tacit.channels.federation.study import Study
+from tacit.data.records import Records
+from tacit.engines import Engine, Serial
+from tacit.programs.holding import Holding
+from tacit.programs.program import Query
+
+__all__ = ["Sum", "from_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What a holder shares in one round, and how many records of each source went into it."""
+
+    total: NDArray[np.int64]
+    used: Mapping[str, int] = field(default_factory=dict)
+
+
+def from_records(study: Study, records: Records, engine: Engine | None = None) -> Contribute:
+    """Answers every round with the sum over the same records."""
+    holding = Holding(study.program(), records, study.promise, (engine or Serial()).map_sum)
+
+    def contribute(state: Any, query: Query) -> Sum:
+        return Sum(holding.sum(state, query))
+
+    return contribute

@@ -1,0 +1,218 @@
+"""A study in plain words: who will see what, how much noise there will be, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tacit.channels.federation.rehearsal import Loss, Progress, rehearsed
+from tacit.channels.federation.study import Study
+from tacit.privacy.bound import Norm
+from tacit.privacy.promise import Adjacency, Unit
+from tacit.programs.program import Query
+
+__all__ = ["BlockNoise", "Explanation", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockNoise:
+    """The noise of one block of the first round, as standard deviations in the block's own unit.
+
+    central   what one trusted place would add for the same promise
+    """
+
+    block: str
+    mechanism: str
+    length: int
+    bound: float
+    one_server: float
+    result: float
+    central: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What people decide by.
+
+    sees       who → what they see, in sentences
+    factor     how many times as large the noise of the result is as a trusted place's would be
+    loss       from a rehearsal on made-up data; None if it was not asked for
+    """
+
+    promise: str
+    trust: str
+    sees: dict[str, list[str]]
+    noise: list[BlockNoise]
+    factor: float
+    noise_words: str
+    cost: str
+    drop_out: list[str]
+    loss: Loss | None
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it as sentences."""
+        seen = [f"{who}: {line}" for who, lines in self.sees.items() for line in lines]
+        blocks = [
+            f"Block {n.block} of the first round ({n.mechanism}, {n.length} numbers, one unit "
+            f"contributes at most {n.bound:g}): each server adds a standard deviation of "
+            f"{n.one_server:.4g}; the result has {n.result:.4g}; a trusted place would add "
+            f"{n.central:.4g}."
+            for n in self.noise
+        ]
+        loss = [] if self.loss is None else [str(self.loss)]
+        return [
+            self.promise,
+            self.trust,
+            *seen,
+            self.noise_words,
+            *blocks,
+            self.cost,
+            *self.drop_out,
+            *loss,
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def explain(
+    study: Study,
+    records: int | None = None,
+    *,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Explain a study from its file alone; `quick` leaves out the rehearsal."""
+    program = study.program()
+    query = program.query(program.init(study.schema, study.promise))
+    return Explanation(
+        promise=_promise(study),
+        trust=_trust(study),
+        sees=_sees(study),
+        noise=_noise(study, query),
+        factor=_factor(study),
+        noise_words=_noise_words(study),
+        cost=_cost(study),
+        drop_out=_drop_out(study),
+        loss=None if quick else rehearsed(study, records, progress),
+    )
+
+
+def _promise(study: Study) -> str:
+    promise = study.promise
+    if not promise.is_private:
+        return "NO PROMISE: epsilon is infinite, and the exact sums will be seen by everyone."
+    what = {
+        Unit.RECORD: "any single record",
+        Unit.PERSON: "all records of any single person",
+        Unit.HOLDER: "all records of any single holder",
+    }[promise.unit]
+    change = "were exchanged" if promise.adjacency is Adjacency.REPLACE else "were not there"
+    delta = f", except with probability {promise.delta:g}" if promise.delta else ""
+    return (
+        f"The promise ({promise}): if {what} {change}, whatever anyone sees would be at most "
+        f"{math.exp(promise.epsilon):.3g} times as likely or unlikely{delta}."
+    )
+
+
+def _trust(study: Study) -> str:
+    count = len(study.servers)
+    if study.noise.honest is None:
+        return (
+            f"It holds as long as one of the {count} servers keeps its shares to itself and adds "
+            "its noise, whatever all others do together. Nobody has to be trusted alone."
+        )
+    return (
+        f"It holds as long as {study.noise.honest} of the {count} servers follow the rules and "
+        "do not pool what they know: each of them can take away its own noise only."
+    )
+
+
+def _sees(study: Study) -> dict[str, list[str]]:
+    sees = {
+        "each holder": [
+            "its own data, which stay where they are.",
+            "in every round what is asked, computed from the noisy sums of earlier rounds.",
+        ]
+    }
+    for server in study.servers:
+        sees[f"server {server.name}"] = [
+            "who takes part, and one share of each holder's sum: numbers that are uniformly random "
+            "by themselves."
+        ]
+    sees[f"aggregator {study.aggregator.name}"] = [
+        "who takes part, and the noisy sum over all holders in every round; never one holder's sum."
+    ]
+    sees["everyone"] = ["this file, the model and its certificate."]
+    return sees
+
+
+def _factor(study: Study) -> float:
+    """√(m / parts): variances add up over m servers, each with one of `parts` parts."""
+    return math.sqrt(len(study.servers) / study.parts)
+
+
+def _noise(study: Study, query: Query | None) -> list[BlockNoise]:
+    if query is None or not study.promise.is_private:
+        return []
+    levels = study.levels() if study.online is None else study.window_levels(query)
+    found = []
+    for block in query.blocks:
+        mechanism = levels.mechanism(block)
+        # The variance of Laplace noise of scale b is 2 b².
+        whole = float(mechanism.scale) * (math.sqrt(2) if block.norm is Norm.L1 else 1.0)
+        found.append(
+            BlockNoise(
+                block.name,
+                mechanism.name,
+                block.length,
+                float(block.bound),
+                whole / math.sqrt(study.parts),
+                whole * _factor(study),
+                whole,
+            )
+        )
+    return found
+
+
+def _noise_words(study: Study) -> str:
+    count, parts = len(study.servers), study.parts
+    if not study.promise.is_private:
+        return "No noise is added."
+    root = f"√({count}/{parts})" if parts > 1 else f"√{count}"
+    each = "all the noise that the promise needs" if parts == 1 else f"1/{parts} of its variance"
+    return (
+        f"Each of the {count} servers adds {each}, so the result has {_factor(study):.3g} times "
+        f"the standard deviation of a run in one trusted place: {root}."
+    )
+
+
+def _cost(study: Study) -> str:
+    if not study.promise.is_private:
+        return "A ledger with a ceiling refuses it."
+    how = "once, for all rounds together"
+    if study.online is not None:
+        how = (
+            f"in each of {study.online.windows} windows, which count once, since each has other "
+            "records"
+        )
+    promise = study.promise
+    delta = f", δ = {promise.delta:g}" if promise.delta else ""
+    return (
+        f"Each holder's ledger is charged ε = {promise.epsilon:g}{delta} per {promise.unit}, {how}"
+        ", before the first share leaves."
+    )
+
+
+def _drop_out(study: Study) -> list[str]:
+    part, deadlines = study.take_part, study.deadlines
+    return [
+        f"It begins when all {len(study.holders)} holders are there, or after "
+        f"{deadlines.gather:g} seconds with at least {part.minimum} of them.",
+        f"A holder whose shares are not with all servers {deadlines.round:g} seconds after a round "
+        f"opened is left out of that round; a round needs {part.minimum} to {part.maximum} of "
+        "them, and the study stops if there are too few for long.",
+        "All servers are needed: without one of them no sum can be read.",
+    ]

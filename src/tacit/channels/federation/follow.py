@@ -1,0 +1,104 @@
+"""New records for an online study: a folder that files are put into, or a file that grows.
+
+A record is used in one window and never again. How many records of each file were used is noted in
+the outbox together with the shares made of them, so a crash between two windows loses none and uses
+none twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.channels.federation.contribution import Sum
+from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.study import Study
+from tacit.data.encode import Encoded
+from tacit.data.records import ArrayRecords, TableRecords
+from tacit.engines import Serial
+from tacit.errors import InputError
+from tacit.programs.holding import Holding
+from tacit.programs.program import Query
+
+__all__ = ["Followed"]
+
+LOOK_AGAIN = 1.0  # seconds
+HURRY = 0.2  # of a window is kept for mapping and sending
+LINES = {".csv", ".tsv", ".txt", ".data", ".jsonl"}  # may be caught with half a line at the end
+
+
+class Followed:
+    """The records of `path` that no window has used yet."""
+
+    def __init__(self, study: Study, path: Path, outbox: Outbox) -> None:
+        if not path.exists():
+            raise InputError(f"{path} does not exist: name the folder or file to watch.")
+        self._study, self._path, self._outbox = study, path, outbox
+        self._encoder = study.program().encoder(study.schema)
+
+    async def ready(self, seconds: float) -> None:
+        """Wait for a new record, but not until the window is over."""
+        last = seconds * (1 - HURRY)
+        while last > 0 and not await asyncio.to_thread(self._has_new):
+            await asyncio.sleep(min(LOOK_AGAIN, last))
+            last -= LOOK_AGAIN
+
+    def contribute(self, state: Any, query: Query) -> Sum:
+        """The sum over what is new. Nothing new adds up to zero, which looks like any share."""
+        total, used = np.zeros(query.length, dtype=np.int64), {}
+        program, promise = self._study.program(), self._study.promise
+        left = self._study.take_part.records
+        for name, seen, batches in self._new():
+            count = 0
+            for batch in batches:
+                part = Encoded(*(None if a is None else a[:left] for a in batch))  # type: ignore[arg-type]
+                if not len(part.X):
+                    break
+                holding = Holding(program, ArrayRecords(*part), promise, Serial().map_sum)
+                total += holding.sum(state, query)
+                count, left = count + len(part.X), left - len(part.X)
+            used[name] = seen + count
+        return Sum(total, used)
+
+    def _has_new(self) -> bool:
+        return any(len(batch.X) for _, _, batches in self._new() for batch in batches)
+
+    def _new(self) -> Iterator[tuple[str, int, Iterator[Encoded]]]:
+        """Each file with how much of it was used, and what comes after that."""
+        used = self._outbox.used()
+        for path in self._files():
+            seen = used.get(path.name, 0)
+            yield path.name, seen, self._after(path, seen)
+
+    def _files(self) -> list[Path]:
+        if not self._path.is_dir():
+            return [self._path]
+        hidden = (".", "~")
+        found = [p for p in self._path.iterdir() if p.is_file() and not p.name.startswith(hidden)]
+        # Files that are still being written carry another ending until they are whole.
+        return sorted(p for p in found if p.suffix not in {".part", ".tmp"})
+
+    def _after(self, path: Path, seen: int) -> Iterator[Encoded]:
+        with tempfile.TemporaryDirectory() as folder:
+            for batch in TableRecords(_whole_lines(path, Path(folder)), self._encoder).batches():
+                fresh = max(0, min(seen, len(batch.X)))
+                seen -= fresh
+                if fresh < len(batch.X):
+                    yield Encoded(*(None if a is None else a[fresh:] for a in batch))  # type: ignore[arg-type]
+
+
+def _whole_lines(path: Path, folder: Path) -> Path:
+    """The file, or a copy up to its last line end if its last line is not complete yet."""
+    if path.suffix not in LINES:
+        return path
+    data = path.read_bytes()
+    if data.endswith(b"\n"):
+        return path
+    copy = folder / path.name
+    copy.write_bytes(data[: data.rfind(b"\n") + 1])
+    return copy

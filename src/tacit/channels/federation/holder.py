@@ -1,0 +1,219 @@
+"""A holder: reserves the cost, answers each round with shares of its sum, checks the result.
+
+No input, no output, no clock here. `tick` says what to send now and `told` takes the answers. The
+holder speaks first, always: it can sit behind a firewall that lets nothing in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.channels.federation.certify import check_result
+from tacit.channels.federation.letters import (
+    Finished,
+    Letter,
+    News,
+    Share,
+    context_of,
+    digest_of,
+    read,
+    write,
+)
+from tacit.channels.federation.noise_plan import NoisePlan, asked_by
+from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.server import Tell
+from tacit.channels.federation.study import Study
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.ring import to_ring
+from tacit.crypto.sharing import split
+from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
+from tacit.privacy.certificate import Certificate
+from tacit.programs.program import Query
+
+__all__ = ["Budget", "Contribute", "Contribution", "Holder"]
+
+
+class Contribution(Protocol):
+    """A holder's own sum, and how many records of each source it used (for online studies)."""
+
+    @property
+    def total(self) -> NDArray[np.int64]: ...
+
+    @property
+    def used(self) -> Mapping[str, int]: ...
+
+
+Contribute = Callable[[Any, Query], Contribution]
+
+
+class Budget(Protocol):
+    """A holder's ledger, as far as one study needs it."""
+
+    def reserve(self, number: int) -> None:
+        """Set aside what round `number` needs, or find that it was; Refused if it cannot be had."""
+
+    def spend(self, number: int) -> None:
+        """Shares leave from here on; on the disk on return."""
+
+    def settle(self, certificate: str | None) -> None:
+        """Charge what was spent for good, and give back what was not."""
+
+
+class Holder:
+    """The state machine of one holder in one study."""
+
+    def __init__(
+        self,
+        study: Study,
+        key: str,
+        outbox: Outbox,
+        contribute: Contribute,
+        budget: Budget,
+        randomness: Randomness = SYSTEM,
+        tell: Tell = lambda event, **fields: None,
+    ) -> None:
+        if study.holder_named(key) is None:
+            raise Refused(
+                f"this key is not among the holders of study {study.name}: send its author what "
+                "`tacit keys show` prints."
+            )
+        self.study, self.key, self._outbox = study, key, outbox
+        self._contribute, self._budget, self._randomness = contribute, budget, randomness
+        self._tell, self._program, self._digest = tell, study.program(), study.digest
+        # The last round that nothing is left to do for; shares that were kept may not be sent yet.
+        self._done = max(0, outbox.last() - 1)
+        self._number = 0  # the round that `_unsent` belongs to
+        self._unsent: dict[str, bytes] = {}
+        self._asked: set[str] = set()
+        self.result: tuple[bytes, Certificate] | None = None
+        self._plan = NoisePlan(study)
+        kept = outbox.result()
+        if kept is None:
+            budget.reserve(1)
+        else:  # we had it before a crash, and may not have paid
+            self._end(*kept)
+
+    @property
+    def is_over(self) -> bool:
+        return self.result is not None
+
+    # ── what to send ──
+
+    def tick(self) -> list[tuple[str, Letter]]:
+        """What to send now, each with whom to."""
+        if self.is_over:
+            return []
+        letters = {server: Letter("share", self._number, b) for server, b in self._unsent.items()}
+        if not letters:
+            letters = {self.study.aggregator.key: Letter("ask", self._done)}
+        wanted = [(to, letter) for to, letter in letters.items() if to not in self._asked]
+        self._asked.update(to for to, _ in wanted)
+        return wanted
+
+    def has_answered(self, number: int) -> bool:
+        """Whether shares were made for this round, by us or before a crash."""
+        return self._outbox.has_round(number)
+
+    def leaving(self) -> tuple[str, Letter]:
+        """The last letter of a holder that will not come back."""
+        return self.study.aggregator.key, Letter("leave", self._done)
+
+    def give_up(self) -> None:
+        """The round is lost for us: its deadline has passed. The next one may not be."""
+        if self._unsent:
+            self._tell("round missed", round=self._number)
+            self._sent()
+
+    # ── what came back ──
+
+    def told(self, to: str, asked: Letter, reply: Letter | TacitError) -> None:
+        self._asked.discard(to)
+        if asked.kind == "share":
+            self._share_told(to, asked, reply)
+        elif isinstance(reply, Refused):
+            raise reply
+        elif isinstance(reply, Letter) and reply.kind == "round":
+            self._answer(read(News, reply.body))
+        elif isinstance(reply, Letter) and reply.kind == "model":
+            self._take(read(Finished, reply.body))
+
+    def _share_told(self, server: str, asked: Letter, reply: Letter | TacitError) -> None:
+        if asked.round != self._number or server not in self._unsent:
+            return
+        if isinstance(reply, (Unreachable, CheckFailed)):
+            return  # not reached, or garbled: the same bytes are sent again
+        if isinstance(reply, TacitError):  # too late, or not wanted: the next round may go better
+            self._tell("share refused", round=asked.round, reason=str(reply))
+            self._sent()
+            return
+        del self._unsent[server]
+        if not self._unsent:
+            self._tell("shares sent", round=asked.round)
+            self._sent()
+
+    def _sent(self) -> None:
+        self._done, self._unsent = self._number, {}
+
+    # ── a round ──
+
+    def _answer(self, news: News) -> None:
+        number = news.number
+        if number <= self._done or number == self._number:
+            return
+        digest = digest_of(news.state)
+        bodies = self._outbox.shares(number, digest) or self._made(number, digest, news.state)
+        self._number, self._unsent = number, dict(bodies)
+        self._asked.clear()
+
+    def _made(self, number: int, digest: bytes, state: bytes) -> dict[str, bytes]:
+        """This round's shares, made once and kept before the first one leaves."""
+        if self._outbox.has_round(number):
+            raise Refused(
+                f"round {number} was answered before, for another state: the aggregator has told "
+                "two stories. Nothing is sent."
+            )
+        if number > self.study.last_round:
+            raise Refused(f"the study promises {self.study.last_round} rounds, not {number}.")
+        known, query = asked_by(self._program, state)
+        self.study.capacity_check(query)
+        self._plan.charge(number, query)
+        self._budget.reserve(number)
+        contribution = self._contribute(known, query)
+        bodies = self._shared(number, digest, contribution.total)
+        self._budget.spend(number)
+        self._outbox.keep(number, digest, bodies, contribution.used)
+        return bodies
+
+    def _shared(self, number: int, digest: bytes, total: NDArray[np.int64]) -> dict[str, bytes]:
+        """m − 1 seeds and one share in full; who gets the full one differs among holders."""
+        servers = [server.key for server in self.study.servers]
+        shares = split(
+            to_ring(total), len(servers), context_of(self._digest, number), self._randomness
+        )
+        full = int(self.key[:8], 16) % len(servers)
+        seeds = iter(shares.seeds)
+        parts = [
+            Share(digest, "full", shares.full.astype("<u8").tobytes())
+            if place == full
+            else Share(digest, "seed", next(seeds))
+            for place in range(len(servers))
+        ]
+        return {server: write(part) for server, part in zip(servers, parts, strict=True)}
+
+    # ── the end ──
+
+    def _take(self, finished: Finished) -> None:
+        check_result(self.study, finished.model, finished.certificate)
+        # First the result, then the bill: whoever crashes after paying could not ask for it again.
+        self._outbox.keep_result(finished.model, finished.certificate)
+        self._end(finished.model, finished.certificate)
+
+    def _end(self, model: bytes, text: str) -> None:
+        certificate = check_result(self.study, model, text)
+        self._budget.settle(text)
+        self.result = model, certificate
+        self._tell("model received")

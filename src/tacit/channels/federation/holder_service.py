@@ -1,0 +1,89 @@
+"""Runs a holder: carries its letters, with patience, until the model is here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tacit.channels.federation.holder import Holder
+from tacit.channels.federation.letters import Letter, News, read
+from tacit.channels.federation.study import Study
+from tacit.crypto.signing import SigningKey
+from tacit.errors import CheckFailed, TacitError, Unreachable
+from tacit.privacy.certificate import Certificate
+from tacit.wire.client import Client, Peer
+
+__all__ = ["HolderService"]
+
+PAUSE = 0.2  # seconds before somebody who was not reached is tried again, doubled up to …
+LONGEST_PAUSE = 5.0
+PATIENCE = 3  # gathering deadlines without a word from the aggregator before we give up
+
+Ready = Callable[[float], Awaitable[None]]
+
+
+class HolderService:
+    """One holder in one study. `ready` waits for new records in an online study."""
+
+    def __init__(
+        self,
+        study: Study,
+        key: SigningKey,
+        holder: Holder,
+        insecure: bool = False,
+        ready: Ready | None = None,
+    ) -> None:
+        self._study, self._holder, self._ready = study, holder, ready
+        self._client = Client(key, study.digest, insecure)
+        parties = (*study.servers, study.aggregator)
+        self._peers = {p.key: Peer(p.name, p.address, p.key) for p in parties}
+        self._now = asyncio.get_running_loop().time
+        self._round_ends = self._heard = self._now()
+        self._pause = PAUSE
+
+    async def run(self) -> tuple[bytes, Certificate]:
+        """Take part in every round; the model and its certificate, checked."""
+        while self._holder.result is None:
+            letters = self._holder.tick()
+            replies = await asyncio.gather(*(self._carried(to, letter) for to, letter in letters))
+            for (to, letter), reply in zip(letters, replies, strict=True):
+                # Mapping takes a while: connections are kept alive meanwhile.
+                await asyncio.to_thread(self._holder.told, to, letter, reply)
+        return self._holder.result
+
+    async def leave(self) -> None:
+        """Tell the aggregator not to wait for us; it may be gone itself."""
+        to, letter = self._holder.leaving()
+        try:
+            await self._client.ask(self._peers[to], letter.kind, letter.round, timeout=5.0)
+        except TacitError:
+            return
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _carried(self, to: str, letter: Letter) -> Letter | TacitError:
+        try:
+            said = await self._client.ask(self._peers[to], letter.kind, letter.round, letter.body)
+            reply = Letter(said.kind, said.round, said.body)
+            self._pause, self._heard = PAUSE, self._now()
+        except (Unreachable, CheckFailed) as error:
+            await self._bear(error)
+            return error
+        except TacitError as error:
+            return error
+        if reply.kind == "round":
+            news = read(News, reply.body)
+            self._round_ends = self._now() + news.seconds
+            if self._ready is not None and not self._holder.has_answered(news.number):
+                await self._ready(news.seconds)
+        return reply
+
+    async def _bear(self, error: TacitError) -> None:
+        """Wait a little before the next try; a lost round is given up, a lost study ends."""
+        if self._now() > self._round_ends:
+            self._holder.give_up()
+        if self._now() - self._heard > PATIENCE * self._study.deadlines.gather:
+            raise error
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)

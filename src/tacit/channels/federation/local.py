@@ -1,0 +1,170 @@
+"""A whole federation in one process: the real state machines, spoken to directly.
+
+For tests, comparisons and figures. Between institutions the same state machines run behind
+`services.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from tacit.channels.federation.aggregator import Aggregator
+from tacit.channels.federation.budget import NoBudget
+from tacit.channels.federation.contribution import from_records
+from tacit.channels.federation.holder import Holder
+from tacit.channels.federation.journal import Journal
+from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.server import Server
+from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.federation.store import MEMORY
+from tacit.channels.federation.study import (
+    Chosen,
+    Deadlines,
+    Noise,
+    Party,
+    Service,
+    Study,
+    TakePart,
+    planned_rounds,
+)
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.signing import SigningKey
+from tacit.data.records import Records
+from tacit.data.schema import Schema
+from tacit.privacy.certificate import Certificate
+from tacit.privacy.promise import Promise
+from tacit.programs.files import from_bytes
+from tacit.programs.program import Program
+from tacit.programs.settings import plain_settings
+
+__all__ = ["Federation", "LocalOutcome", "local_study"]
+
+M = TypeVar("M")
+LARGEST_HOLDING = 10**7  # records of one holder, as far as sizes of integers go
+FAR = 10.0**9  # seconds: nobody is late in one process
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOutcome(Generic[M]):
+    model: M
+    certificate: Certificate
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Federation:
+    """m servers and an aggregator in this process; `run` adds the holders.
+
+    honest       of the servers at least so many are honest: less noise; by default every server
+                 adds all of it
+    randomness   of the servers' noise, asked with (server, round); shares are always secure
+    """
+
+    servers: int = 2
+    honest: int | None = None
+    randomness: Callable[[int, int], Randomness] = lambda server, number: SYSTEM
+    progress: Callable[[int, int], None] | None = None
+
+    def run(
+        self,
+        program: Program[Any, M],
+        holders: Sequence[Records],
+        schema: Schema,
+        promise: Promise,
+    ) -> LocalOutcome[M]:
+        keys = [SigningKey.generate() for _ in range(self.servers + 1)]
+        study = local_study(program, len(holders), schema, promise, keys, self.honest)
+        servers = [
+            Server(study, key, ServerStore(MEMORY, study.digest), self._of(place))
+            for place, key in enumerate(keys[:-1])
+        ]
+        aggregator = Aggregator(study, keys[-1], Journal(MEMORY, study.digest), 0.0)
+        members = [
+            Holder(
+                study,
+                party.key,
+                Outbox(MEMORY, study.digest),
+                from_records(study, records),
+                NoBudget(),
+            )
+            for party, records in zip(study.holders, holders, strict=True)
+        ]
+        answering = {server.key: core for server, core in zip(study.servers, servers, strict=True)}
+        while not (aggregator.is_over and all(member.is_over for member in members)):
+            _to_servers(aggregator, answering)
+            for member in members:
+                _from_holder(member, aggregator, answering)
+            if self.progress is not None:
+                self.progress(aggregator.round, study.rounds)
+        return _outcome(program, aggregator)
+
+    def _of(self, place: int) -> Callable[[int], Randomness]:
+        return lambda number: self.randomness(place, number)
+
+
+def _to_servers(aggregator: Aggregator, servers: Mapping[str, Server]) -> None:
+    """Everything between two moments at which holders have something to do."""
+    while asked := aggregator.tick(0.0):
+        for key, letter in asked:
+            (reply,) = servers[key].answer_all([(aggregator.study.aggregator.key, letter)])
+            aggregator.told(key, letter, reply, 0.0)
+    if aggregator.failure is not None:
+        raise aggregator.failure
+
+
+def _from_holder(member: Holder, aggregator: Aggregator, servers: Mapping[str, Server]) -> None:
+    """One question to the aggregator, and what follows from it."""
+    for _ in range(2):
+        for key, letter in member.tick():
+            if key in servers:
+                (reply,) = servers[key].answer_all([(member.key, letter)])
+            else:
+                reply = aggregator.answer(member.key, letter, 0.0)
+            member.told(key, letter, reply)
+
+
+def _outcome(program: Program[Any, M], aggregator: Aggregator) -> LocalOutcome[M]:
+    assert aggregator.result is not None  # it is over
+    model, certificate = aggregator.result
+    read = Certificate.from_json(certificate)
+    assert read.participation is not None  # a study's certificate
+    return LocalOutcome(from_bytes(program.models, model), read, read.participation.rounds)
+
+
+def local_study(
+    program: Program[Any, Any],
+    holders: int,
+    schema: Schema,
+    promise: Promise,
+    keys: Sequence[SigningKey],
+    honest: int | None = None,
+) -> Study:
+    """A study among made-up parties; `keys` are those of the servers and, last, the aggregator."""
+    place = "http://127.0.0.1:1"
+    study = Study(
+        name="local",
+        question="-",
+        rounds=planned_rounds(program, schema, promise),
+        chosen=Chosen(name=program.name, version=program.version, settings=_stated(program)),
+        promise=promise,
+        take_part=TakePart(minimum=1, maximum=holders, records=LARGEST_HOLDING),
+        deadlines=Deadlines(gather=FAR, round=FAR),
+        servers=tuple(
+            Service(name=f"server-{i}", address=place, key=key.public_key)
+            for i, key in enumerate(keys[:-1])
+        ),
+        aggregator=Service(name="aggregator", address=place, key=keys[-1].public_key),
+        holders=tuple(
+            Party(name=f"holder-{i}", key=SigningKey.generate().public_key) for i in range(holders)
+        ),
+        schema=schema,
+        noise=Noise() if honest is None else Noise(policy="honest", honest=honest),
+    )
+    return study.running(program)
+
+
+def _stated(program: Program[Any, Any]) -> dict[str, Any]:
+    """TOML has no word for None: what is None is left to its default."""
+    return {name: v for name, v in plain_settings(program).items() if v is not None}

@@ -1,0 +1,346 @@
+"""A study: what several holders agree to learn together, in one signed file.
+
+Everyone who takes part (holder, server, aggregator) reads the same file and computes from it alone
+what is asked, how much noise is due and who may speak. Nobody is told these things by another
+party, so nobody can be talked into less noise or more rounds. The digest says that two people
+have read the same study; the signature says who wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tacit.channels.federation.capacity import LIMIT, largest_contribution, largest_noise
+from tacit.channels.federation.study_checks import problems
+from tacit.channels.federation.study_file import FORMAT, canonical_form, read_toml, write_toml
+from tacit.channels.federation.study_tables import (
+    Chosen,
+    Consortium,
+    Deadlines,
+    Head,
+    Noise,
+    Online,
+    Party,
+    Service,
+    Signature,
+    TakePart,
+    Terms,
+)
+from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
+from tacit.data.schema import Schema
+from tacit.errors import CheckFailed, InputError, Refused, UsageError
+from tacit.privacy.promise import Promise, Unit
+from tacit.programs.averaging import Averaged
+from tacit.programs.levels import Levels
+from tacit.programs.program import Block, Program, Query, Share
+from tacit.programs.registry import learner_named, program_named
+
+__all__ = [
+    "Chosen",
+    "Consortium",
+    "Deadlines",
+    "Noise",
+    "Online",
+    "Party",
+    "Service",
+    "Signature",
+    "Study",
+    "TakePart",
+    "planned_rounds",
+]
+
+
+class Study(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, eq=True
+):
+    """An agreed computation. `chosen` is the file's [program]; the other names are the file's.
+
+    rounds    the releases that the program's plan allows: a run has at most so many rounds (blocks
+              that are asked together share one)
+    """
+
+    name: str
+    question: str
+    rounds: int
+    chosen: Chosen
+    promise: Promise
+    take_part: TakePart
+    deadlines: Deadlines
+    servers: tuple[Service, ...] = ()
+    aggregator: Service
+    holders: tuple[Party, ...]
+    schema: Schema
+    noise: Noise = Noise()
+    online: Online | None = None
+    consortium: Consortium | None = None
+    signature: Signature | None = None
+
+    def __post_init__(self) -> None:
+        for problem in problems(self):
+            raise InputError(f"study: {problem}")
+
+    # ── the file ──
+
+    @classmethod
+    def load(cls, path: str | Path) -> Study:
+        """Read a study from a TOML file. Whether its signature holds: `check_signature`."""
+        return cls.from_dict(read_toml(Path(path)), where=str(path))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], where: str = "study") -> Study:
+        """A study from plain data, as `tomllib` reads it."""
+        return _from_dict(document, where)
+
+    def to_toml(self) -> str:
+        """The file: the same bytes for the same study."""
+        return write_toml(self)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form, without the signature: what people compare."""
+        return digest(canonical_form(self))
+
+    def signed(self, key: SigningKey) -> Study:
+        """The same study, signed by its author."""
+        signature = key.sign(canonical(canonical_form(self)))
+        return msgspec.structs.replace(
+            self, signature=Signature(author=key.public_key, signature=signature)
+        )
+
+    def check_signature(self) -> None:
+        """Raise unless the author's signature covers everything that stands in the study."""
+        if self.signature is None:
+            raise CheckFailed(f"study {self.name}: is not signed. Its author runs: {_SIGN}")
+        message = canonical(canonical_form(self))
+        if not signed_by(self.signature.author, self.signature.signature, message):
+            raise CheckFailed(
+                f"study {self.name}: the signature does not fit: something was changed after "
+                f"signing. Ask the author for the file, or if you are the author, run: {_SIGN}"
+            )
+
+    # ── who ──
+
+    def holder_named(self, key: str) -> str | None:
+        """The name of the holder with this public key, or None."""
+        return next((h.name for h in self.holders if h.key == key), None)
+
+    def server_place(self, key: str) -> int:
+        """The place among the servers, from 0, of the one with this public key."""
+        for place, server in enumerate(self.servers):
+            if server.key == key:
+                return place
+        names = ", ".join(server.name for server in self.servers)
+        raise UsageError(
+            f"study {self.name}: this key is none of its servers' ({names}). See which key you "
+            "have with: tacit keys show"
+        )
+
+    # ── what ──
+
+    def program(self) -> Program[Any, Any]:
+        """The program, as installed here; its plan must have the study's rounds."""
+        return self._program
+
+    def averaged(self) -> Averaged:
+        """What each party of a consortium trains alone, as installed here."""
+        return self._averaged
+
+    @property
+    def agreed_consortium(self) -> Consortium:
+        """The file's [consortium]; a UsageError where there is none."""
+        if self.consortium is None:
+            raise UsageError(f"study {self.name}: is not a consortium's.")
+        return self.consortium
+
+    def running(self, program: Program[Any, Any]) -> Study:
+        """The same study, run with this very program: one that is not installed, in one process."""
+        study = msgspec.structs.replace(self)
+        study.__dict__["_program"] = study._fitting(program)  # where cached_property looks
+        return study
+
+    def levels(self) -> Levels:
+        """The noise each server adds, computed from the study alone; a fresh record of releases."""
+        return replace(self._levels, used={}, _released=[])
+
+    def window_levels(self, query: Query) -> Levels:
+        """The same for one window of an online study, which keeps the whole promise by itself.
+
+        Windows hold different records, so they compose in parallel: the worst counts, not the sum.
+        """
+        if self.online is None:
+            raise UsageError(f"study {self.name}: has no windows: it is not an online study.")
+        shares = {share.name: share for share in self._plan}
+        missing = [block.name for block in query.blocks if block.name not in shares]
+        if missing:
+            raise UsageError(f"the query asks for {missing[0]!r}, which the plan has no share for.")
+        plan = [replace(shares[block.name], count=1) for block in query.blocks]
+        return Levels.planned(self.promise, plan, parts=self.parts)
+
+    @property
+    def last_round(self) -> int:
+        """No round has a higher number: as the plan allows, or as there are windows."""
+        return self.rounds if self.online is None else self.online.windows
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the noise of the promise is divided; each server adds one."""
+        return 1 if self.noise.honest is None else self.noise.honest - 1
+
+    # ── how large ──
+
+    def largest_sum(self, block: Block, holders: int) -> int:
+        """The largest |integer| that a coordinate of the block can honestly have.
+
+        Beyond it, except with probability 2^−64, somebody sent garbage. Without privacy nothing
+        is clipped, and only the width of the integers bounds a sum.
+        """
+        if not self.promise.is_private:
+            return LIMIT - 1
+        units = holders if self.promise.unit is Unit.HOLDER else holders * self.take_part.records
+        # A window of an online study has fewer releases than the plan, and so less noise.
+        noise = largest_noise(self._levels.mechanism(block), len(self.servers))
+        return units * largest_contribution(block) + noise
+
+    def capacity_check(self, query: Query) -> None:
+        """Refuse a query whose sum could leave 62 bits: residues would wrap round unnoticed."""
+        for block in query.blocks if self.promise.is_private else ():
+            largest = self.largest_sum(block, self.take_part.maximum)
+            if largest >= LIMIT:
+                raise UsageError(
+                    f"study {self.name}: a sum of block {block.name!r} could reach "
+                    f"2^{largest.bit_length()}, and 2^62 is the most that the servers can add. In "
+                    "[take_part], lower records or maximum; or give the program a coarser step."
+                )
+
+    # ── computed once ──
+
+    @cached_property
+    def _program(self) -> Program[Any, Any]:
+        chosen = self.chosen
+        try:
+            program = program_named(chosen.name, chosen.version, chosen.settings)
+        except (Refused, UsageError) as error:
+            raise InputError(f"study {self.name}, [program]: {error}") from None
+        return self._fitting(program)
+
+    def _fitting(self, program: Program[Any, Any]) -> Program[Any, Any]:
+        try:
+            rounds = planned_rounds(program, self.schema, self.promise)
+        except UsageError as error:
+            raise InputError(f"study {self.name}, [program]: {error}") from None
+        if rounds != self.rounds:
+            raise InputError(
+                f"study {self.name}: rounds = {self.rounds}, but the plan of {program.name} "
+                f"{program.version} has {rounds}: write rounds = {rounds}, and sign again."
+            )
+        if self.online is not None and self.online.windows > rounds:
+            raise InputError(
+                f"study {self.name}, [online]: windows = {self.online.windows}, but {program.name} "
+                f"is done after {rounds}: take at most {rounds}."
+            )
+        return program
+
+    @cached_property
+    def _averaged(self) -> Averaged:
+        chosen = self.chosen
+        try:
+            found = learner_named(chosen.name, chosen.version, chosen.settings)
+        except (Refused, UsageError) as error:
+            raise InputError(f"study {self.name}, [program]: {error}") from None
+        if not isinstance(found, Averaged):
+            raise InputError(
+                f"study {self.name}, [program]: {chosen.name!r} sums over records; a consortium "
+                "averages what parties train alone, such as averaged-logistic."
+            )
+        return found
+
+    @cached_property
+    def _plan(self) -> list[Share]:
+        program = self.program()
+        return list(program.plan(program.init(self.schema, self.promise)))
+
+    @cached_property
+    def _levels(self) -> Levels:
+        return Levels.planned(self.promise, self._plan, parts=self.parts)
+
+
+def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise) -> int:
+    """How many releases the program's plan has."""
+    return sum(share.count for share in program.plan(program.init(schema, promise)))
+
+
+_SIGN = "tacit study sign FILE"
+_TABLES: dict[str, Any] = {
+    "take_part": TakePart,
+    "deadlines": Deadlines,
+    "servers": tuple[Service, ...],
+    "aggregator": Service,
+    "holders": tuple[Party, ...],
+    "noise": Noise,
+    "online": Online,
+    "consortium": Consortium,
+    "signature": Signature,
+}
+_OPTIONAL = {"servers", "noise", "online", "consortium", "signature"}
+
+
+def _from_dict(document: Mapping[str, Any], where: str) -> Study:
+    known = [*Head.__struct_fields__, "program", "promise", *_TABLES, "schema"]
+    for key in document:
+        if key not in known:
+            raise InputError(f"{where}: unknown {key!r}. A study has: {', '.join(known)}.")
+    for key in known:
+        if key not in document and key not in _OPTIONAL:
+            raise InputError(f"{where}: {key!r} is missing. `tacit study new` writes a whole file.")
+    found = document.get("format")
+    if found != FORMAT:
+        raise InputError(
+            f"{where}: format is {found!r}; this version of tacit reads {FORMAT!r}. Update tacit, "
+            "or ask the author for a file of that format."
+        )
+    head: Head = _read({k: document[k] for k in Head.__struct_fields__}, Head, where)
+    terms: Terms = _read(document["promise"], Terms, f"{where}, [promise]")
+    tables = {
+        key: _read(document[key], kind, f"{where}, [{key}]")
+        for key, kind in _TABLES.items()
+        if key in document
+    }
+    chosen = _read(document["program"], Chosen, f"{where}, [program]")
+    try:
+        return Study(
+            name=head.name,
+            question=head.question,
+            rounds=head.rounds,
+            chosen=chosen,
+            promise=Promise(terms.epsilon, terms.delta, terms.unit, terms.adjacency),
+            schema=_schema(document["schema"], f"{where}, [schema]"),
+            **tables,
+        )
+    except UsageError as error:  # the promise's: in a file it is bad input
+        raise InputError(f"{where}, [promise]: {error}") from None
+    except InputError as error:
+        raise type(error)(f"{where}: {str(error).removeprefix('study: ')}") from None
+
+
+def _schema(document: Any, where: str) -> Schema:
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: must be a table.")
+    schema = Schema.from_dict(document, where)
+    schema.require_complete()
+    return schema
+
+
+def _read(document: Any, kind: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        text = str(error).replace(" - at `$.", " in `").replace(" - at `$[", " in `[")
+        names = getattr(kind, "__struct_fields__", None) or kind.__args__[0].__struct_fields__
+        known = f" (it has: {', '.join(names)})" if "unknown field" in text else ""
+        raise InputError(f"{where}: {text.replace('Object', 'it')}{known}.") from None

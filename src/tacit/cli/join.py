@@ -1,0 +1,178 @@
+"""`tacit join STUDY --data FILE`: take part in a study as a holder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacit.cli.keys import key_named
+from tacit.cli.output import people, print_document
+from tacit.cli.roles import Role, agreed_study, role_options
+
+if TYPE_CHECKING:
+    from tacit.channels.federation.holder import Contribute, Holder
+    from tacit.channels.federation.holder_service import Ready
+    from tacit.channels.federation.outbox import Outbox
+    from tacit.channels.federation.study import Study
+    from tacit.crypto.signing import SigningKey
+    from tacit.data.records import Records
+    from tacit.privacy.certificate import Certificate
+
+__all__ = ["join"]
+
+IN_MEMORY = 2**30  # bytes: a file below this is read once, a larger one in every round
+
+
+@click.command()
+@click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    "data_path",
+    required=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Your records; with --follow, a folder or file that grows.",
+)
+@click.option("--follow", is_flag=True, help="Use records as they arrive, each in one window.")
+@click.option("--dataset", help="Which budget of your ledger pays; by default the file's name.")
+@click.option(
+    "--ledger", "ledger_file", type=click.Path(path_type=Path), help="By default your own."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where the model and its certificate are written; by default here.",
+)
+@role_options
+def join(
+    study_file: Path,
+    data_path: Path,
+    follow: bool,
+    dataset: str | None,
+    ledger_file: Path | None,
+    out: Path,
+    key_name: str,
+    agree: str | None,
+    folder: Path | None,
+    insecure: bool,
+    as_json: bool,
+) -> None:
+    """Take part in STUDY with your own records, which never leave this machine.
+
+    The whole cost is reserved in your ledger first. What leaves are random-looking shares, one for
+    each server. Only connections to others are made; none is accepted. Interrupted, it can be
+    started again.
+    """
+    from tacit.channels.federation.budget import LedgerBudget
+    from tacit.channels.federation.holder import Holder
+    from tacit.channels.federation.outbox import Outbox
+    from tacit.cli.results import write_result
+    from tacit.errors import Unreachable
+    from tacit.home import ledger_path
+    from tacit.privacy.ledger import Ledger
+    from tacit.wire.loop import run
+
+    study, key = agreed_study(study_file, agree), key_named(key_name)
+    _check_mode(study, follow)
+    name = study.holder_named(key.public_key) or "unknown"
+    role = Role(study, f"holder-{name}", folder, as_json)
+    outbox = Outbox(role.folder / "outbox.db", study.digest)
+    contribute, ready = _source(study, data_path, follow, outbox)
+    ledger = Ledger(ledger_file or ledger_path())
+    budget = LedgerBudget(study, ledger, dataset or data_path.stem)
+    holder = Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell)
+    try:
+        model, certificate = run(_taken_part(study, key, holder, ready, insecure))
+    except (Unreachable, KeyboardInterrupt):
+        budget.pause()  # started again, it goes on with what was reserved
+        raise
+    except BaseException:
+        budget.settle(None)
+        raise
+    out.mkdir(parents=True, exist_ok=True)
+    files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
+    _report(study, certificate, files, as_json)
+
+
+def _check_mode(study: Study, follow: bool) -> None:
+    from tacit.errors import UsageError
+
+    if follow and study.online is None:
+        raise UsageError(f"study {study.name} has no windows: leave --follow out.")
+    if not follow and study.online is not None:
+        raise UsageError(
+            f"study {study.name} uses records as they arrive: say --follow, and name a folder or "
+            "file that grows."
+        )
+
+
+def _source(
+    study: Study, path: Path, follow: bool, outbox: Outbox
+) -> tuple[Contribute, Ready | None]:
+    from tacit.channels.federation.contribution import from_records
+    from tacit.channels.federation.follow import Followed
+
+    if follow:
+        followed = Followed(study, path, outbox)
+        return followed.contribute, followed.ready
+    return from_records(study, _records(study, path)), None
+
+
+def _records(study: Study, path: Path) -> Records:
+    """All records, checked; read once if they fit into memory, else anew in every round."""
+    import numpy as np
+
+    from tacit.data.encode import Encoded
+    from tacit.data.records import ArrayRecords, TableRecords
+    from tacit.errors import InputError
+
+    table = TableRecords(path, study.program().encoder(study.schema))
+    small = path.stat().st_size < IN_MEMORY
+    kept, count = [], 0
+    with people(as_json=True).status("reading and checking every record …"):
+        for batch in table.batches():
+            count += len(batch.X)
+            if small:
+                kept.append(batch)
+    most = study.take_part.records
+    if not 1 <= count <= most:
+        raise InputError(f"{path} has {count} records; the study takes 1 to {most} from a holder.")
+    study.promise.check_population(count)
+    if not small:
+        return table
+    columns = zip(*kept, strict=True)
+    whole = Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+    return ArrayRecords(*whole)
+
+
+async def _taken_part(
+    study: Study, key: SigningKey, holder: Holder, ready: Ready | None, insecure: bool
+) -> tuple[bytes, Certificate]:
+    from tacit.channels.federation.holder_service import HolderService
+
+    service = HolderService(study, key, holder, insecure, ready)
+    try:
+        return await service.run()
+    finally:
+        await service.aclose()
+
+
+def _report(study: Study, certificate: Certificate, files: dict[str, str], as_json: bool) -> None:
+    part = certificate.participation
+    document = {
+        "role": "holder",
+        "study": study.name,
+        "epsilon": study.promise.epsilon,
+        "delta": study.promise.delta,
+        "rounds": part.rounds if part else 0,
+        "holders": part.holders if part else 0,
+        **files,
+    }
+    if as_json:
+        print_document(document)
+        return
+    words = people()
+    words.print(f"{document['holders']} holders, {document['rounds']} rounds, {study.promise}")
+    words.print(f"model        {files['model']}\ncertificate  {files['certificate']}")

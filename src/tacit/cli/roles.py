@@ -1,0 +1,87 @@
+"""What the commands of a study's roles share: reading the study, the folder, words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tacit.cli.output import json_option, people
+
+if TYPE_CHECKING:
+    from tacit.channels.federation.events import Events
+    from tacit.channels.federation.study import Study
+
+__all__ = ["Role", "agreed_study", "role_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Events that people want to see as they happen, and how they are said.
+SAID = {
+    "listening": "listening on port {port}",
+    "holder joined": "{holder} joined",
+    "holder left": "{holder} left",
+    "round opened": "round {round} is open",
+    "round closed": "round {round}: summed {holders} holders, noise added",
+    "round done": "round {round} of {of}: {holders} holders",
+    "round missed": "round {round} was missed",
+    "too few holders": "round {round}: only {holders} holders, waiting",
+    "shares sent": "round {round}: shares are with all servers",
+    "share refused": "round {round}: share refused: {reason}",
+    "server failed": "{server} did not {asked}: {reason}",
+    "sum refused": "round {round}: sum refused: {reason}",
+    "refused": "refused a message ({kind}): {reason}",
+    "model published": "the model is out",
+    "model received": "the model is here, and its certificate holds",
+    "study stopped": "stopped: {reason}",
+    "holders without the model": "{holders} holders have not fetched the model",
+}
+
+
+def role_options(command: F) -> F:
+    """Options that every role has."""
+    for option in (
+        json_option,
+        click.option("--key", "key_name", default="holder", show_default=True, help="Identity."),
+        click.option("--agree", help="Digest of the study that you agree to, if it was changed."),
+        click.option(
+            "--folder", type=click.Path(path_type=Path), help="Where this role keeps its state."
+        ),
+        click.option(
+            "--insecure", is_flag=True, help="Allow http:// on this machine, for trials only."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def agreed_study(path: Path, agree: str | None) -> Study:
+    """The study in the file: well formed, signed by its author, and the one agreed to."""
+    from tacit.channels.federation.agreement import agreed
+    from tacit.channels.federation.study import Study
+    from tacit.home import tacit_home
+
+    study = Study.load(path)
+    study.check_signature()
+    study.program()
+    agreed(study, tacit_home(), agree)
+    return study
+
+
+class Role:
+    """The folder and the events of one role in one study."""
+
+    def __init__(self, study: Study, role: str, folder: Path | None, as_json: bool) -> None:
+        from tacit.channels.federation.events import Events
+        from tacit.home import tacit_home
+
+        self.folder = folder or tacit_home() / "studies" / f"{study.name}-{role}"
+        self._words = people(as_json=True)
+        self.tell: Events = Events(self.folder, role, study.name, self._show)
+
+    def _show(self, line: dict[str, Any]) -> None:
+        said = SAID.get(line["event"])
+        if said is not None:
+            self._words.print(f"{line['role']}: {said.format_map(line)}", markup=False)

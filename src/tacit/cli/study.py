@@ -1,0 +1,176 @@
+"""`tacit study`: write, check, explain and sign the file in which a joint computation is agreed."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacit.cli.keys import HOLDER, key_named
+from tacit.cli.output import fail, json_option, people, print_document
+from tacit.cli.study_new import new_options, study_from
+from tacit.errors import CheckFailed, InputError, TacitError, UsageError
+
+if TYPE_CHECKING:
+    from tacit.channels.federation.explain import Explanation
+    from tacit.channels.federation.study import Party, Service, Study
+
+__all__ = ["study"]
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+key_option = click.option(
+    "--key", "author", default=HOLDER, show_default=True, help="The author's identity."
+)
+
+
+@click.group()
+def study() -> None:
+    """Study files: what several holders learn together, and what each of them is promised."""
+
+
+@study.command()
+@file_argument
+@new_options
+@key_option
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@json_option
+def new(file: Path, author: str, force: bool, as_json: bool, **answers: Any) -> None:
+    """Write and sign the study FILE. What is not given is asked for, at a terminal.
+
+    The number of rounds is computed from the program's plan.
+    """
+    if file.exists() and not force:
+        raise UsageError(f"{file} is there already: give --force to overwrite it.")
+    made = study_from(**answers)
+    _check_computable(made, file)
+    _deliver(made.signed(key_named(author)), file, as_json)
+
+
+@study.command()
+@file_argument
+@json_option
+def check(file: Path, as_json: bool) -> None:
+    """Validate FILE: its fields, the signature, the program, and that all sums fit 62 bits."""
+    found = _loaded(file)
+    _check_computable(found, file)
+    found.check_signature()
+    if as_json:
+        return print_document({"file": str(file), "valid": True, **_identity(found)})
+    return people().print(
+        f"{file} is a valid study, signed by {_author(found)}.\nDigest {found.digest}", markup=False
+    )
+
+
+@study.command()
+@file_argument
+@click.option("--records", type=int, help="How many records a typical holder has.")
+@click.option("--quick", is_flag=True, help="Leave out the rehearsal on made-up data.")
+@json_option
+def show(file: Path, records: int | None, quick: bool, as_json: bool) -> None:
+    """Explain FILE: who will see what, how much noise there is, what it costs.
+
+    The loss of accuracy is estimated by a rehearsal on data made up from the schema.
+    """
+    from tacit.cli.study_view import print_study
+
+    found = _loaded(file)
+    explanation = _explained(found, records, quick, as_json)
+    if as_json:
+        print_document({**_identity(found), **_plain(explanation.to_dict())})
+    else:
+        print_study(people(), found, explanation)
+    try:
+        found.check_signature()
+    except CheckFailed as error:
+        fail(error)
+
+
+@study.command()
+@file_argument
+@key_option
+@json_option
+def sign(file: Path, author: str, as_json: bool) -> None:
+    """Sign FILE anew after it was edited. It is written out in order; its own comments are kept
+    no longer."""
+    found = _loaded(file)
+    _check_computable(found, file)
+    _deliver(found.signed(key_named(author)), file, as_json)
+
+
+def _loaded(file: Path) -> Study:
+    from tacit.channels.federation.study import Study as Known
+
+    return Known.load(file)
+
+
+def _check_computable(found: Study, file: Path) -> None:
+    """That the program is here, has the study's rounds, and cannot overflow in its first round."""
+    try:
+        program = found.program()
+        query = program.query(program.init(found.schema, found.promise))
+        if query is not None:
+            found.capacity_check(query)
+    except TacitError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _explained(found: Study, records: int | None, quick: bool, as_json: bool) -> Explanation:
+    from rich.progress import Progress
+
+    from tacit.channels.federation.explain import explain
+
+    with Progress(console=people(as_json), transient=True, disable=quick) as progress:
+        task = progress.add_task("rehearsing on made-up data", total=None)
+
+        def advance(done: int, planned: int) -> None:
+            progress.update(task, completed=done, total=planned)
+
+        return explain(found, records, quick=quick, progress=advance)
+
+
+def _deliver(found: Study, file: Path, as_json: bool) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        draft.write_text(found.to_toml(), encoding="utf-8")
+        os.replace(draft, file)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written ({error.strerror}).") from None
+    if as_json:
+        return print_document({"file": str(file), **_identity(found)})
+    return people().print(
+        f"Wrote {file}, signed by {_author(found)}.\nDigest {found.digest}\n"
+        f"Read it once more with: tacit study show {file}",
+        markup=False,
+    )
+
+
+def _author(found: Study) -> str:
+    from tacit.crypto.signing import fingerprint
+
+    return "nobody" if found.signature is None else fingerprint(found.signature.author)
+
+
+def _identity(found: Study) -> dict[str, Any]:
+    from tacit.crypto.signing import fingerprint
+
+    parties: list[Party | Service] = [*found.servers, found.aggregator, *found.holders]
+    return {
+        "name": found.name,
+        "question": found.question,
+        "digest": found.digest,
+        "rounds": found.rounds,
+        "author": None if found.signature is None else found.signature.author,
+        "fingerprints": {party.name: fingerprint(party.key) for party in parties},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity and no NaN."""
+    if isinstance(value, dict):
+        return {key: _plain(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

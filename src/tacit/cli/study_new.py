@@ -1,0 +1,197 @@
+"""What `tacit study new` wants to know: from flags, or asked for at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tacit.errors import UsageError
+
+if TYPE_CHECKING:
+    from tacit.channels.federation.study import Study
+    from tacit.channels.federation.study_tables import Noise, Party, Service
+
+__all__ = ["new_options", "study_from"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SERVICE = "NAME=ADDRESS=KEY"
+OPTIONS = [
+    click.option("--name", help="Small letters, digits and hyphens."),
+    click.option("--question", help="What is to be learned, in a sentence."),
+    click.option("--program", help="What learns it, such as logistic."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of it."),
+    click.option("--epsilon", type=float, help="The promise: smaller is more private."),
+    click.option("--delta", type=float, default=1e-6, show_default=True, help="0: pure."),
+    click.option(
+        "--unit",
+        type=click.Choice(["record", "person", "holder"]),
+        default="record",
+        show_default=True,
+        help="What is protected.",
+    ),
+    click.option(
+        "--adjacency",
+        type=click.Choice(["add-remove", "replace"]),
+        default="add-remove",
+        show_default=True,
+        help="One unit more or less, or one exchanged.",
+    ),
+    click.option("--schema", type=click.Path(path_type=Path), help="The schema's file."),
+    click.option("--server", "servers", multiple=True, metavar=SERVICE, help="At least two."),
+    click.option("--aggregator", metavar=SERVICE, help="Who puts the noisy sums together."),
+    click.option("--holder", "holders", multiple=True, metavar="NAME=KEY", help="One who may."),
+    click.option("--minimum", type=int, help="Holders needed [default: 2]."),
+    click.option("--maximum", type=int, help="Holders at most [default: all]."),
+    click.option(
+        "--records", type=int, default=100_000, show_default=True, help="Of one holder, at most."
+    ),
+    click.option(
+        "--gather", type=float, default=3600, show_default=True, help="Seconds for holders to come."
+    ),
+    click.option(
+        "--round-deadline", type=float, default=600, show_default=True, help="Seconds for a round."
+    ),
+    click.option("--windows", type=int, help="Online: each round is one window of new records."),
+    click.option(
+        "--noise",
+        default="every-server",
+        show_default=True,
+        metavar="every-server|honest=H",
+        help="Every server adds all of it, or H servers are trusted not to collude.",
+    ),
+]
+
+
+def new_options(command: F) -> F:
+    """All the flags, in the order in which --help shows them."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def study_from(**given: Any) -> Study:
+    """An unsigned study from the flags; what is missing is asked for."""
+    from tacit.channels.federation.study import (
+        Chosen,
+        Deadlines,
+        Online,
+        Study,
+        TakePart,
+        planned_rounds,
+    )
+    from tacit.data.schema import Schema
+    from tacit.privacy.promise import Promise
+    from tacit.programs.registry import program_named
+
+    answers = _complete(given)
+    settings = dict(_setting(text) for text in answers["settings"])
+    program = program_named(answers["program"], None, settings)
+    schema = Schema.load(answers["schema"])
+    schema.require_complete()
+    promise = Promise(answers["epsilon"], answers["delta"], answers["unit"], answers["adjacency"])
+    holders = tuple(map(_holder, answers["holders"]))
+    windows, most = answers["windows"], answers["maximum"] or max(1, len(holders))
+    return Study(
+        name=answers["name"],
+        question=answers["question"],
+        rounds=planned_rounds(program, schema, promise),
+        chosen=Chosen(name=program.name, version=program.version, settings=settings),
+        promise=promise,
+        noise=_noise(answers["noise"]),
+        take_part=TakePart(
+            minimum=answers["minimum"] or min(2, most),
+            maximum=most,
+            records=answers["records"],
+        ),
+        deadlines=Deadlines(gather=answers["gather"], round=answers["round_deadline"]),
+        online=None if windows is None else Online(windows=windows),
+        servers=tuple(_service("--server", text) for text in answers["servers"]),
+        aggregator=_service("--aggregator", answers["aggregator"]),
+        holders=holders,
+        schema=schema,
+    )
+
+
+def _complete(given: dict[str, Any]) -> dict[str, Any]:
+    questions: dict[str, Callable[[], Any]] = {
+        "name": lambda: _ask("Name of the study (small letters, digits, hyphens)"),
+        "question": lambda: _ask("What is to be learned, in a sentence"),
+        "program": lambda: _ask("Program", default="logistic"),
+        "epsilon": lambda: _ask("Epsilon (smaller is more private)", default=1.0, type=float),
+        "schema": lambda: _ask("File of the schema"),
+        "servers": lambda: _ask_many("Server", SERVICE, least=2),
+        "aggregator": lambda: _ask(f"Aggregator ({SERVICE})"),
+        "holders": lambda: _ask_many("Holder", "NAME=KEY", least=1),
+    }
+    missing = [name for name in questions if given[name] in (None, ())]
+    if missing and not sys.stdin.isatty():
+        flags = ", ".join(f"--{name.removesuffix('s')}" for name in missing)
+        raise UsageError(f"a study also needs {flags}. At a terminal they are asked for.")
+    return {**given, **{name: questions[name]() for name in missing}}
+
+
+def _ask(question: str, **options: Any) -> Any:
+    return click.prompt(question, err=True, **options)
+
+
+def _ask_many(what: str, form: str, least: int) -> list[str]:
+    found: list[str] = []
+    while True:
+        more = f"{what} {len(found) + 1} ({form}" + (
+            "; empty: no more)" if len(found) >= least else ")"
+        )
+        default = {"default": "", "show_default": False} if len(found) >= least else {}
+        answer = str(_ask(more, **default)).strip()
+        if not answer:
+            return found
+        found.append(answer)
+
+
+def _service(flag: str, text: str) -> Service:
+    from tacit.channels.federation.study_tables import Service
+
+    name, _, rest = text.partition("=")
+    address, _, key = rest.rpartition("=")
+    if not (name and address and key):
+        raise UsageError(
+            f"{flag} wants {SERVICE}, such as north=https://north.example:8443=KEY, where KEY is "
+            "what `tacit keys show` prints."
+        )
+    return Service(name=name, address=address, key=key)
+
+
+def _holder(text: str) -> Party:
+    from tacit.channels.federation.study_tables import Party
+
+    name, _, key = text.partition("=")
+    if not (name and key):
+        raise UsageError("--holder wants NAME=KEY, where KEY is what `tacit keys show` prints.")
+    return Party(name=name, key=key)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """A value as TOML has it (3, 0.5, true, [1, 2]); anything else is a text."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise UsageError(f"--set wants KEY=VALUE, such as clusters=5, not {text!r}.")
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+def _noise(text: str) -> Noise:
+    from tacit.channels.federation.study_tables import Noise
+
+    policy, equals, number = text.partition("=")
+    if text == "every-server":
+        return Noise()
+    if policy == "honest" and equals and number.isdecimal():
+        return Noise(policy="honest", honest=int(number))
+    raise UsageError(f"--noise is every-server, or honest=H with a whole number H, not {text!r}.")

@@ -1,0 +1,93 @@
+"""How people see a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.crypto.signing import fingerprint
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tacit.channels.federation.explain import Explanation
+    from tacit.channels.federation.study import Study
+
+__all__ = ["print_study"]
+
+
+def print_study(console: Console, study: Study, explanation: Explanation) -> None:
+    """The study in the order in which a holder decides."""
+    from rich.text import Text
+
+    author = "nobody" if study.signature is None else fingerprint(study.signature.author)
+    console.print(Text(f"{study.name}: {study.question}", style="bold"))
+    chosen = study.chosen
+    _say(
+        console,
+        f"{chosen.name}, version {chosen.version}, at most {study.rounds} rounds · "
+        f"{len(study.servers)} servers · {study.take_part.minimum} to {study.take_part.maximum} "
+        f"holders with up to {study.take_part.records:,} records each",
+        f"digest     {study.digest}",
+        f"signed by  {author}",
+    )
+    _heading(console, "What is promised")
+    _say(console, explanation.promise, explanation.trust)
+    _heading(console, "Who sees what")
+    for who, lines in explanation.sees.items():
+        _say(console, *(f"{who}: {line}" for line in lines))
+    _heading(console, "Noise")
+    _say(console, explanation.noise_words)
+    if explanation.noise:
+        console.print(_noise(explanation))
+    _heading(console, "What it costs")
+    _say(console, explanation.cost)
+    if explanation.loss is not None:
+        _say(console, str(explanation.loss))
+    _heading(console, "Who drops out")
+    _say(console, *explanation.drop_out)
+    _heading(console, "Parties, by the fingerprints of their keys")
+    console.print(_parties(study))
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print(f"\n[bold]{text}[/bold]")
+
+
+def _say(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def _noise(explanation: Explanation) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("block of the first round", "law", box=None, pad_edge=False)
+    for title in ("numbers", "bound", "each server", "result", "trusted place"):
+        table.add_column(title, justify="right")
+    for row in explanation.noise:
+        deviations = (row.one_server, row.result, row.central)
+        table.add_row(
+            Text(row.block),
+            row.mechanism,
+            str(row.length),
+            f"{row.bound:g}",
+            *(f"{value:.4g}" for value in deviations),
+        )
+    table.caption = "standard deviations, in the block's own unit"
+    return table
+
+
+def _parties(study: Study) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("role", "name", "fingerprint", "address", box=None, pad_edge=False)
+    for server in study.servers:
+        table.add_row("server", server.name, fingerprint(server.key), Text(server.address))
+    chief = study.aggregator
+    table.add_row("aggregator", chief.name, fingerprint(chief.key), Text(chief.address))
+    for holder in study.holders:
+        table.add_row("holder", holder.name, fingerprint(holder.key), "")
+    return table

@@ -1,0 +1,76 @@
+"""What one holder does in a round, in every channel: its own records, mapped, clipped and added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.data.records import ArrayRecords, Records
+from tacit.privacy.promise import Promise, Unit
+from tacit.programs.contribute import (
+    Prepared,
+    holder_sum,
+    person_sum,
+    prepared,
+    record_sum,
+    sampled,
+)
+from tacit.programs.program import Program, Query
+
+__all__ = ["Holding", "MapSum"]
+
+Integers = NDArray[np.int64]
+
+
+class MapSum(Protocol):
+    """Σ function(item): what an engine offers."""
+
+    def __call__(
+        self, items: Iterable[Prepared], function: Callable[[Prepared], Integers], /
+    ) -> Integers: ...
+
+
+@dataclass
+class Holding:
+    """One holder's records, prepared once where they are in memory anyway, else in every round."""
+
+    program: Program[Any, Any]
+    records: Records
+    promise: Promise
+    map_sum: MapSum
+    _kept: list[Prepared] | None = field(default=None, init=False, repr=False)
+
+    def sum(
+        self,
+        state: Any,
+        query: Query,
+        rate: Fraction = Fraction(1),
+        randomness: Randomness = SYSTEM,
+    ) -> Integers:
+        """This holder's part of the sum: every unit clipped to the bound, in integers."""
+        program, clip = self.program, self.promise.is_private
+        match self.promise.unit:
+            case Unit.PERSON:
+                return person_sum(
+                    program, self._batches(state), state, query, rate, randomness, clip
+                )
+            case Unit.HOLDER:
+                return holder_sum(program, self._batches(state), state, query, clip)
+            case Unit.RECORD:
+                return self.map_sum(
+                    sampled(self._batches(state), rate, randomness),
+                    lambda batch: record_sum(program, batch, state, query, clip),
+                )
+
+    def _batches(self, state: Any) -> Iterable[Prepared]:
+        if not isinstance(self.records, ArrayRecords):
+            return (prepared(self.program, batch, state) for batch in self.records.batches())
+        if self._kept is None:
+            self._kept = [prepared(self.program, batch, state) for batch in self.records.batches()]
+        return self._kept

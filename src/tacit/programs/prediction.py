@@ -1,0 +1,39 @@
+"""What a model says of single records, whatever the program, and what classes are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.schema import Column
+
+__all__ = ["Kind", "Prediction", "class_names"]
+
+Kind = Literal["class", "value", "cluster", "components"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One row per record.
+
+    kind     class: a place among the label's classes; value: in the label's own unit; cluster: a
+             number from 0; components: coordinates, one column each
+    scores   how sure: probabilities of the classes or clusters, or for k-means the distance to
+             each centre, one column each; None where there is nothing more to say
+    """
+
+    kind: Kind
+    values: NDArray[Any]
+    scores: NDArray[np.float64] | None = None
+
+
+def class_names(label: Column) -> tuple[str, ...]:
+    """The classes of a label, in the order of their numbers; none for a plain number."""
+    if label.is_number:
+        return tuple(f"bin {i}" for i in range(len(label.edges) + 1)) if label.edges else ()
+    if isinstance(label.categories, tuple):
+        return label.categories
+    return ("false", "true") if label.type == "boolean" else ()

@@ -1,0 +1,131 @@
+"""The programs installed on this machine, by name: tacit's own, and those of other packages.
+
+A study names a program; it never brings one. Nothing that arrives over a network is imported or
+executed: a name is looked up here, among what whoever runs this machine has installed. Another
+package offers programs by entry points of the group "tacit.programs" in its pyproject.toml:
+
+    [project.entry-points."tacit.programs"]
+    score-histogram = "my_package.scores:ScoreHistogram"
+
+It cannot take a name that tacit has: an agreed name means the same on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from tacit.errors import Refused
+from tacit.programs.program import Learner, Program
+from tacit.programs.settings import built
+
+__all__ = ["GROUP", "installed", "learner_named", "program_named"]
+
+GROUP = "tacit.programs"
+# `Ranges` is not here: it reads numbers before there are bounds, and a study's schema has them.
+OWN = {
+    "averaged-logistic": "tacit.programs.averaging:AveragedLogistic",
+    "gaussian mixture": "tacit.programs.mixture:Mixture",
+    "gaussian mixture as published": "tacit.programs.mixture_published:PublishedMixture",
+    "histogram": "tacit.programs.histogram:Histogram",
+    "itemsets": "tacit.programs.itemsets:FrequentItemsets",
+    "k-means": "tacit.programs.kmeans:KMeans",
+    "linear-regression": "tacit.programs.linear:LinearRegression",
+    "logistic": "tacit.programs.logistic:Logistic",
+    "naive-bayes": "tacit.programs.naive_bayes:NaiveBayes",
+    "pca": "tacit.programs.pca:PCA",
+    "quantiles": "tacit.programs.quantiles:Quantiles",
+}
+
+
+def installed() -> dict[str, type[Learner]]:
+    """Every program that can be run here. What another package offers but cannot load is left out:
+    one broken package must not stop the others."""
+    found = {name: _own(name) for name in OWN}
+    for name in _offered():
+        try:
+            found[name] = _foreign(name)
+        except Refused:
+            continue
+    return found
+
+
+def program_named(
+    name: str, version: int | None = None, settings: Mapping[str, Any] | None = None
+) -> Program[Any, Any]:
+    """The installed program of this name, as `learner_named` finds it."""
+    found = learner_named(name, version, settings)
+    if not isinstance(found, Program):
+        raise Refused(
+            f"{name!r} is averaged over parties that train it alone: give it to a consortium, not "
+            "to a channel that sums over records."
+        )
+    return found
+
+
+def learner_named(
+    name: str, version: int | None = None, settings: Mapping[str, Any] | None = None
+) -> Learner:
+    """What is installed under this name, with settings as plain data (settings.py).
+
+    Refused if it, or this version of it, is not installed; UsageError if it does not take these
+    settings.
+    """
+    if name not in OWN and name not in _offered():
+        known = ", ".join(sorted([*OWN, *_offered()]))
+        raise Refused(
+            f"program {str(name)[:60]!r} is not installed here. Installed: {known}. Correct the "
+            "name, or install the package that has the program, if you trust it."
+        )
+    kind = _own(name) if name in OWN else _foreign(name)
+    if version is not None and version != kind.version:
+        raise Refused(
+            f"version {str(version)[:20]} of program {name!r} was asked for, and version "
+            f"{kind.version} is installed here. Install the release that has it, or agree on "
+            f"version {kind.version}: models of different versions are not comparable."
+        )
+    return built(kind, settings or {})
+
+
+def _own(name: str) -> type[Learner]:
+    module, attribute = OWN[name].split(":")
+    found: type[Learner] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def _offered() -> dict[str, list[EntryPoint]]:
+    """What other packages offer, by name, without importing it."""
+    found: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        if point.name not in OWN:
+            found.setdefault(point.name, []).append(point)
+    return found
+
+
+def _foreign(name: str) -> type[Learner]:
+    points = _offered()[name]
+    if len({point.value for point in points}) > 1:
+        raise Refused(
+            f"several packages offer a program {name!r}: {', '.join(p.value for p in points)}. "
+            "Which one is meant cannot be known: uninstall all but one."
+        )
+    try:
+        kind = points[0].load()
+    except Exception as error:  # whatever a package does when it is imported
+        raise Refused(
+            f"program {name!r} cannot be loaded from {points[0].value} ({type(error).__name__}). "
+            "Mend or uninstall the package that offers it."
+        ) from None
+    if not (isinstance(kind, type) and issubclass(kind, Learner)):
+        raise Refused(
+            f"{points[0].value}, offered as program {name!r}, is not a subclass of "
+            "tacit.programs.Program. Mend or uninstall the package that offers it."
+        )
+    if getattr(kind, "name", None) != name:
+        raise Refused(
+            f"{points[0].value} is offered as program {name!r} but calls itself otherwise: its "
+            "entry point must have its name."
+        )
+    return kind

@@ -1,0 +1,172 @@
+"""Invariants of a federation after thousands of accidents. `SEED=n` replays one run."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from simulator import Chances, Purse, Run, simulate
+
+from tacit.channels.federation.budget import LedgerBudget
+from tacit.channels.federation.study import Study
+from tacit.errors import Unreachable
+from tacit.privacy.certificate import Certificate
+from tacit.privacy.ledger import Ledger, Owner, Surroundings
+from tacit.privacy.ledger.owner import Fate
+from tacit.privacy.promise import Promise
+from tacit.programs.files import from_bytes
+
+STEP = 2.0**-10
+PROMISES = (Promise(1.0, 1e-6), Promise(1.0), Promise(0.2, 1e-9))
+
+
+def drawn_up(seed: int) -> Run:
+    """What a seed stands for: sizes, chances and all."""
+    chance = random.Random(f"shape {seed}")
+    holders = chance.choice([1, 2, 3, 5, 8, 13])
+    servers = chance.choice([2, 2, 3, 4])
+    chances = Chances(
+        lose=chance.choice([0.0, 0.02, 0.2]),
+        double=chance.choice([0.0, 0.3]),
+        crash=chance.choice([0.0, 0.01, 0.05]),
+        silence=chance.choice([0.0, 0.02, 0.1]),
+        leave=chance.choice([0.0, 0.0, 0.005]),
+        delay=chance.choice([0.2, 1.0, 20.0]),
+    )
+    return simulate(
+        seed,
+        holders,
+        servers,
+        rounds=chance.choice([1, 2, 4]),
+        chances=chances,
+        promise=chance.choice(PROMISES),
+        honest=chance.choice([None, servers]),
+        minimum=chance.randint(1, max(1, holders // 2)),
+    )
+
+
+def check(run: Run) -> None:
+    core, study = run.aggregator.core, run.study
+    if core.failure is not None:  # only if too few were left to go on
+        assert isinstance(core.failure, Unreachable), core.failure
+        gone = sum(node.left for node in run.holders)
+        assert len(run.holders) - gone < study.take_part.minimum or run.world.now < run.world.storm
+        return
+    model, text = core.result
+    certificate = Certificate.from_json(text)
+    certificate.verify(study.aggregator.key)
+    seen = from_bytes(study.program().models, model)
+    sets = [store.rounds() for store in run.stores]
+    everyone: set[str] = set()
+    for index in range(study.rounds):
+        chosen = {rounds[index].holders for rounds in sets}
+        assert len(chosen) == 1, "servers summed different holders"
+        holders = chosen.pop()
+        assert holders is not None
+        assert len(holders) >= study.take_part.minimum
+        everyone |= set(holders)
+        noise = sum(_noise(run, server.key, index + 1) for server in study.servers)
+        sums = seen.totals[index] / STEP - noise
+        wanted = [1.0 if party.key in holders else 0.0 for party in study.holders]
+        assert np.array_equal(sums * STEP, wanted), "the sum is not that of its holders"
+    assert certificate.participation is not None
+    assert certificate.participation.holders == len(everyone)
+    _check_ledgers(run, everyone, text)
+
+
+def _noise(run: Run, server: str, number: int) -> np.ndarray:
+    """The noise of the one answer that ever left the server in this round."""
+    answers = run.network.partials[server, number]
+    assert len(answers) == 1, "a server answered one round in two ways"
+    (answer,) = answers
+    return next(noise for body, noise in run.drawn[server, number] if body == answer)
+
+
+def _check_ledgers(run: Run, took_part: set[str], certificate: str) -> None:
+    for node, purse in zip(run.holders, run.purses, strict=True):
+        if not isinstance(purse, Purse):
+            continue
+        if node.key in took_part:
+            assert purse.spent, "a holder took part without paying"
+        if node.core is not None and node.core.is_over:
+            assert purse.charged == ([certificate] if purse.spent else [])
+
+
+SEEDS = 2000
+CHUNKS = 20
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_two_thousand_seeds(chunk: int) -> None:
+    for seed in range(chunk * SEEDS // CHUNKS, (chunk + 1) * SEEDS // CHUNKS):
+        try:
+            check(drawn_up(seed))
+        except BaseException:
+            print(f"replay with: SEED={seed} python -m pytest {__file__} -k replay")
+            raise
+
+
+@pytest.mark.skipif("SEED" not in os.environ, reason="for replaying one seed")
+def test_replay() -> None:
+    check(drawn_up(int(os.environ["SEED"])))
+
+
+def test_thousands_of_holders() -> None:
+    chances = Chances(lose=0.02, double=0.05, crash=0.0005, silence=0.01, delay=1.0)
+    run = simulate(7, 2000, 2, 1, chances, PROMISES[0], minimum=1000, storm=60.0)
+    check(run)
+    assert run.aggregator.core.result is not None
+
+
+class Lives(Surroundings):
+    """Processes of the simulator: whoever reserved something before is gone."""
+
+    def owner(self) -> Owner:
+        return Owner("simulated", 1, 1)
+
+    def fate(self, owner: Owner) -> Fate:
+        return Fate.GONE
+
+
+class LedgerPurse:
+    """A holder's real ledger, opened anew in each life."""
+
+    def __init__(self, study: Study, path: Path) -> None:
+        self.study, self.ledger = study, Ledger(path, Lives())
+        promise = study.promise
+        self.ledger.allow("records", promise.unit, promise.epsilon, promise.delta)
+
+    def of_a_new_life(self) -> LedgerBudget:
+        return LedgerBudget(self.study, self.ledger, "records")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_real_ledgers_are_charged_what_the_certificate_says(seed: int, tmp_path: Path) -> None:
+    run = simulate(
+        seed,
+        holders=5,
+        servers=2,
+        rounds=3,
+        chances=Chances(lose=0.1, double=0.2, crash=0.05, silence=0.05),
+        promise=PROMISES[0],
+        minimum=2,
+        purse=lambda study, place: LedgerPurse(study, tmp_path / f"{place}.db"),
+    )
+    check(run)
+    certificate = Certificate.from_json(run.aggregator.core.result[1])
+    sets = [set(r.holders or ()) for r in run.stores[0].rounds()]
+    for node, purse in zip(run.holders, run.purses, strict=True):
+        balance = purse.ledger.balance("records", "record")
+        took_part = any(node.key in holders for holders in sets)
+        if took_part:
+            assert balance.spent.epsilon == certificate.promise.epsilon
+        assert balance.spent.epsilon in (0, certificate.promise.epsilon)
+        assert balance.reserved.epsilon == 0
+        purse.ledger.verify()
