@@ -23,8 +23,8 @@ from tacit.cli.bench import Row
 WIDTH, FEW = 124, 10
 HOLDERS = (10, 30, 100, 300, 1000, 3000, 10_000)
 LENGTHS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-COSTLY = 10**6  # numbers in a round from which on one turn says enough
-TURNS = 5
+COSTLY = 2 * 10**6  # numbers in a round from which on one turn says enough
+TURNS = 3
 FOLDER = Path("bench")
 ROLES = {
     "whole": "whole round, all parties",

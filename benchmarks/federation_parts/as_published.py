@@ -22,7 +22,6 @@ Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]
 
 ATTRIBUTES = 14  # of Adult: so many ones in a record, and L = 2 · 14
-ETA = 1.0
 CHUNK = 2048  # records at a time: their residuals stay in a core's cache
 
 
@@ -55,9 +54,14 @@ def by_everyone(adders: int, run: int) -> Noise:
 
 
 def gradient_descent(
-    X: Reals, y: Any, fold: Any, settings: Sequence[tuple[Promise, int]], rounds: int, runs: int
+    X: Reals,
+    y: Any,
+    fold: Any,
+    settings: Sequence[tuple[Promise, int, float]],
+    rounds: int,
+    runs: int,
 ) -> list[Reals]:
-    """Algorithm 1, w ← w − η/√t · (Σ gradients + noise)/n, for all (promise, adders) and runs.
+    """Algorithm 1, w ← w − η/√t · (Σ gradients + noise)/n, for all (promise, adders, η) and runs.
 
     One product with the weights of all of them is many times faster than one for each. The weights
     of a setting have one column per run, which leaves out its own fold.
@@ -65,16 +69,17 @@ def gradient_descent(
     records, truth = X.astype(np.float32), y.astype(np.float32)[:, None]
     taken = np.tile(fold[:, None] != np.arange(runs), len(settings)).astype(np.float32)
     counts = taken.sum(axis=0)
-    scales = [_gradient_scale(X.shape[1], promise, rounds) for promise, _ in settings]
+    scales = [_gradient_scale(X.shape[1], promise, rounds) for promise, _, _ in settings]
+    rates = np.repeat([eta for _, _, eta in settings], runs)
     generator = np.random.default_rng(1)
     weights = np.zeros((X.shape[1], len(settings) * runs))
     for t in range(1, rounds + 1):
         noise = [
             added(norm, scale, adders, (X.shape[1], runs), generator)
-            for (norm, scale), (_, adders) in zip(scales, settings, strict=True)
+            for (norm, scale), (_, adders, _) in zip(scales, settings, strict=True)
         ]
         total = np.hstack(noise) + _gradients(records, truth, taken, weights.astype(np.float32))
-        weights -= ETA / math.sqrt(t) * total / counts
+        weights -= rates / math.sqrt(t) * total / counts
     return np.split(weights, len(settings), axis=1)
 
 

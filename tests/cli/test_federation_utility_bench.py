@@ -61,7 +61,12 @@ class TestSums:
 
 
 class TestGradientDescent:
-    SETTINGS = ((replacing(1e9), 2), (replacing(1e9, 1e-6), 2), (replacing(0.1), 100))
+    SETTINGS = (
+        (replacing(1e9), 2, 1.0),
+        (replacing(1e9, 1e-6), 2, 1.0),
+        (replacing(0.1), 100, 1.0),
+        (replacing(1e9), 2, 0.01),
+    )
 
     def data(self) -> tuple[Any, Any, Any]:
         generator = np.random.default_rng(3)
@@ -70,12 +75,14 @@ class TestGradientDescent:
 
     def test_it_learns_unless_noise_drowns_it(self, module: Any) -> None:
         X, y, fold = self.data()
-        laplace, gaussian, drowned = module.gradient_descent(X, y, fold, self.SETTINGS, 60, 2)
+        found = module.gradient_descent(X, y, fold, self.SETTINGS, 60, 2)
+        laplace, gaussian, drowned, slow = found
         for weights in (laplace, gaussian):
             assert weights.shape == (6, 2)
             assert np.all(weights[0] > 0)
             assert np.all(weights[1] < 0)
         assert np.abs(drowned).max() > 100 * np.abs(laplace).max()
+        assert 0 < np.abs(slow).max() < np.abs(laplace).max() / 10
 
     def test_each_run_leaves_out_its_fold(self, module: Any) -> None:
         X, y, fold = self.data()

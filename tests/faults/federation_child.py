@@ -64,7 +64,7 @@ def once_kept(number: int, act: Act) -> None:
         if found == number:
             act()
 
-    Outbox.keep = keeping  # type: ignore[method-assign]
+    Outbox.keep = keeping  # type: ignore[method-assign, assignment]
 
 
 def when_choosing(number: int, act: Act, done: bool) -> None:
@@ -83,7 +83,7 @@ def when_choosing(number: int, act: Act, done: bool) -> None:
         if any(due):
             act()
 
-    Journal.choose = choosing  # type: ignore[method-assign]
+    Journal.choose = choosing  # type: ignore[method-assign, assignment]
     Store.transaction = transacting  # type: ignore[method-assign]
 
 

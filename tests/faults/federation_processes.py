@@ -108,12 +108,13 @@ class Roles:
     ports: list[socket.socket]
     running: dict[str, Process] = field(default_factory=dict)
     lives: dict[str, int] = field(default_factory=dict)
+    child: Path = CHILD
 
     # ── starting ──
 
     def start(self, name: str, point: str = "", number: int = 0, how: str = "KILL") -> Process:
         """Start a role, or start it again; armed to KILL or STOP itself at a point of a round."""
-        armed = [str(CHILD), point, str(number), how] if point else ["-m", "tacit.cli"]
+        armed = [str(self.child), point, str(number), how] if point else ["-m", "tacit.cli"]
         life = self.lives[name] = self.lives.get(name, 0) + 1
         log = self.root / name / f"life-{life}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}

@@ -9,11 +9,12 @@ import click
 
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
-from tacit.cli.roles import Role, agreed_study, role_options
+from tacit.cli.roles import Role, agreed_study, learner_of, role_options
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.holder import Contribute, Holder
-    from tacit.channels.federation.holder_service import Ready
+    from tacit.channels.federation.budget import LedgerBudget
+    from tacit.channels.federation.holder import Contribute
+    from tacit.channels.federation.holder_service import Member, Ready
     from tacit.channels.federation.outbox import Outbox
     from tacit.channels.federation.study import Study
     from tacit.crypto.signing import SigningKey
@@ -61,13 +62,11 @@ def join(
 ) -> None:
     """Take part in STUDY with your own records, which never leave this machine.
 
-    The whole cost is reserved in your ledger first. What leaves are random-looking shares, one for
-    each server. Only connections to others are made; none is accepted. Interrupted, it can be
-    started again.
+    The whole cost is reserved in your ledger first. What leaves are random-looking shares of sums,
+    one for each server; in a consortium it is a masked model, for the curator. Only connections
+    to others are made; none is accepted. Interrupted, it can be started again.
     """
     from tacit.channels.federation.budget import LedgerBudget
-    from tacit.channels.federation.holder import Holder
-    from tacit.channels.federation.outbox import Outbox
     from tacit.cli.results import write_result
     from tacit.errors import Unreachable
     from tacit.home import ledger_path
@@ -78,13 +77,12 @@ def join(
     _check_mode(study, follow)
     name = study.holder_named(key.public_key) or "unknown"
     role = Role(study, f"holder-{name}", folder, as_json)
-    outbox = Outbox(role.folder / "outbox.db", study.digest)
-    contribute, ready = _source(study, data_path, follow, outbox)
     ledger = Ledger(ledger_file or ledger_path())
     budget = LedgerBudget(study, ledger, dataset or data_path.stem)
-    holder = Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell)
+    make = _holder if study.consortium is None else _party
+    member, ready = make(study, key, role, data_path, budget)
     try:
-        model, certificate = run(_taken_part(study, key, holder, ready, insecure))
+        model, certificate = run(_taken_part(study, key, member, ready, insecure))
     except (Unreachable, KeyboardInterrupt):
         budget.pause()  # started again, it goes on with what was reserved
         raise
@@ -94,6 +92,37 @@ def join(
     out.mkdir(parents=True, exist_ok=True)
     files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
     _report(study, certificate, files, as_json)
+
+
+def _holder(
+    study: Study, key: SigningKey, role: Role, path: Path, budget: LedgerBudget
+) -> tuple[Member, Ready | None]:
+    from tacit.channels.federation.holder import Holder
+    from tacit.channels.federation.outbox import Outbox
+
+    outbox = Outbox(role.folder / "outbox.db", study.digest)
+    contribute, ready = _source(study, path, outbox)
+    return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
+
+
+def _party(
+    study: Study, key: SigningKey, role: Role, path: Path, budget: LedgerBudget
+) -> tuple[Member, Ready | None]:
+    """Trains first: what cannot be trained on costs nothing."""
+    from tacit.channels.consortium.journals import PartyJournal
+    from tacit.channels.consortium.local_model import trained
+    from tacit.channels.consortium.party import Party
+
+    records = _records(study, path)
+    with people(as_json=True).status("training on your own records …"):
+        local = trained(study, records)
+    role.tell("trained")
+    journal = PartyJournal(role.folder / "party.db", study.digest)
+    try:
+        return Party(study, key, journal, local, budget, role.tell), None
+    except BaseException:
+        budget.pause()  # what the curator answered before a crash was no good
+        raise
 
 
 def _check_mode(study: Study, follow: bool) -> None:
@@ -108,13 +137,11 @@ def _check_mode(study: Study, follow: bool) -> None:
         )
 
 
-def _source(
-    study: Study, path: Path, follow: bool, outbox: Outbox
-) -> tuple[Contribute, Ready | None]:
+def _source(study: Study, path: Path, outbox: Outbox) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
 
-    if follow:
+    if study.online is not None:
         followed = Followed(study, path, outbox)
         return followed.contribute, followed.ready
     return from_records(study, _records(study, path)), None
@@ -128,7 +155,7 @@ def _records(study: Study, path: Path) -> Records:
     from tacit.data.records import ArrayRecords, TableRecords
     from tacit.errors import InputError
 
-    table = TableRecords(path, study.program().encoder(study.schema))
+    table = TableRecords(path, learner_of(study).encoder(study.schema))
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
     with people(as_json=True).status("reading and checking every record …"):
@@ -136,9 +163,12 @@ def _records(study: Study, path: Path) -> Records:
             count += len(batch.X)
             if small:
                 kept.append(batch)
+    least = 1 if study.consortium is None else study.consortium.smallest
     most = study.take_part.records
-    if not 1 <= count <= most:
-        raise InputError(f"{path} has {count} records; the study takes 1 to {most} from a holder.")
+    if not least <= count <= most:
+        raise InputError(
+            f"{path} has {count} records; the study takes {least} to {most} from a holder."
+        )
     study.promise.check_population(count)
     if not small:
         return table
@@ -148,7 +178,7 @@ def _records(study: Study, path: Path) -> Records:
 
 
 async def _taken_part(
-    study: Study, key: SigningKey, holder: Holder, ready: Ready | None, insecure: bool
+    study: Study, key: SigningKey, holder: Member, ready: Ready | None, insecure: bool
 ) -> tuple[bytes, Certificate]:
     from tacit.channels.federation.holder_service import HolderService
 

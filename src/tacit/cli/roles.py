@@ -13,8 +13,9 @@ from tacit.cli.output import json_option, people
 if TYPE_CHECKING:
     from tacit.channels.federation.events import Events
     from tacit.channels.federation.study import Study
+    from tacit.programs.program import Learner
 
-__all__ = ["Role", "agreed_study", "role_options"]
+__all__ = ["Role", "agreed_study", "learner_of", "role_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +34,10 @@ SAID = {
     "server failed": "{server} did not {asked}: {reason}",
     "sum refused": "round {round}: sum refused: {reason}",
     "refused": "refused a message ({kind}): {reason}",
+    "trained": "trained on its own records",
+    "attempt begun": "attempt {round} begins, with {holders} parties",
+    "step taken": "step {step}: {holder} has taken it",
+    "attempt given up": "attempt {round} is given up without any release: {missing} vanished",
     "model published": "the model is out",
     "model received": "the model is here, and its certificate holds",
     "study stopped": "stopped: {reason}",
@@ -65,9 +70,14 @@ def agreed_study(path: Path, agree: str | None) -> Study:
 
     study = Study.load(path)
     study.check_signature()
-    study.program()
+    learner_of(study)
     agreed(study, tacit_home(), agree)
     return study
+
+
+def learner_of(study: Study) -> Learner:
+    """What is learned, as installed here: summed over records, or averaged over parties."""
+    return study.program() if study.consortium is None else study.averaged()
 
 
 class Role:

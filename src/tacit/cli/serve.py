@@ -121,9 +121,13 @@ def aggregator(
 async def _serve_aggregator(
     study: Study, key: SigningKey, role: Role, host: str, port: int, insecure: bool
 ) -> tuple[bytes, str]:
-    from tacit.channels.federation.aggregator_service import AggregatorService
+    from tacit.channels.consortium.curator import curator
+    from tacit.channels.federation import aggregator_service as services
 
-    service = AggregatorService(study, key, role.folder, host, port, role.tell, insecure)
+    make = services.aggregator if study.consortium is None else curator
+    service = services.AggregatorService(
+        study, key, role.folder, host, port, role.tell, insecure, make=make
+    )
     await service.start()
     try:
         result = await service.run()

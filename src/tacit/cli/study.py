@@ -107,28 +107,47 @@ def _loaded(file: Path) -> Study:
 
 
 def _check_computable(found: Study, file: Path) -> None:
-    """That the program is here, has the study's rounds, and cannot overflow in its first round."""
+    """That the program is here, has the study's rounds, and that no sum can overflow."""
     try:
-        program = found.program()
-        query = program.query(program.init(found.schema, found.promise))
-        if query is not None:
-            found.capacity_check(query)
+        if found.consortium is None:
+            _check_first_round(found)
+        else:
+            _check_average(found)
     except TacitError as error:
         raise InputError(f"{file}: {error}") from None
+
+
+def _check_first_round(found: Study) -> None:
+    program = found.program()
+    query = program.query(program.init(found.schema, found.promise))
+    if query is not None:
+        found.capacity_check(query)
+
+
+def _check_average(found: Study) -> None:
+    """Among the fewest and the most parties; and that a model comes of an average."""
+    import numpy as np
+
+    from tacit.channels.consortium.explain import allowed_terms
+
+    for terms in allowed_terms(found):
+        terms.model_file(np.zeros(terms.length, dtype=np.int64))
 
 
 def _explained(found: Study, records: int | None, quick: bool, as_json: bool) -> Explanation:
     from rich.progress import Progress
 
+    from tacit.channels.consortium.explain import explain as explain_consortium
     from tacit.channels.federation.explain import explain
 
+    in_words = explain if found.consortium is None else explain_consortium
     with Progress(console=people(as_json), transient=True, disable=quick) as progress:
         task = progress.add_task("rehearsing on made-up data", total=None)
 
         def advance(done: int, planned: int) -> None:
             progress.update(task, completed=done, total=planned)
 
-        return explain(found, records, quick=quick, progress=advance)
+        return in_words(found, records, quick=quick, progress=advance)
 
 
 def _deliver(found: Study, file: Path, as_json: bool) -> None:

@@ -14,7 +14,10 @@ from tacit.errors import UsageError
 
 if TYPE_CHECKING:
     from tacit.channels.federation.study import Study
-    from tacit.channels.federation.study_tables import Noise, Party, Service
+    from tacit.channels.federation.study_tables import Consortium, Noise, Party, Service
+    from tacit.data.schema import Schema
+    from tacit.privacy.promise import Promise
+    from tacit.programs.program import Learner
 
 __all__ = ["new_options", "study_from"]
 
@@ -43,10 +46,20 @@ OPTIONS = [
         help="One unit more or less, or one exchanged.",
     ),
     click.option("--schema", type=click.Path(path_type=Path), help="The schema's file."),
-    click.option("--server", "servers", multiple=True, metavar=SERVICE, help="At least two."),
-    click.option("--aggregator", metavar=SERVICE, help="Who puts the noisy sums together."),
+    click.option(
+        "--server",
+        "servers",
+        multiple=True,
+        metavar=SERVICE,
+        help="At least two; a consortium has none.",
+    ),
+    click.option(
+        "--aggregator",
+        metavar=SERVICE,
+        help="Who puts the noisy sums together, or a consortium's curator.",
+    ),
     click.option("--holder", "holders", multiple=True, metavar="NAME=KEY", help="One who may."),
-    click.option("--minimum", type=int, help="Holders needed [default: 2]."),
+    click.option("--minimum", type=int, help="Holders needed [default: 2, more with --colluding]."),
     click.option("--maximum", type=int, help="Holders at most [default: all]."),
     click.option(
         "--records", type=int, default=100_000, show_default=True, help="Of one holder, at most."
@@ -64,6 +77,21 @@ OPTIONS = [
         show_default=True,
         metavar="every-server|honest=H",
         help="Every server adds all of it, or H servers are trusted not to collude.",
+    ),
+    click.option(
+        "--smallest",
+        type=int,
+        help="Makes it a consortium, which averages models: records of the smallest, at least.",
+    ),
+    click.option(
+        "--colluding",
+        type=int,
+        help="Consortium: so many parties may work with the curator [default: 0].",
+    ),
+    click.option(
+        "--protocol",
+        type=click.Choice(["joint", "as-published"]),
+        help="Consortium [default: joint]. As published, the promise does not hold.",
     ),
 ]
 
@@ -83,29 +111,29 @@ def study_from(**given: Any) -> Study:
         Online,
         Study,
         TakePart,
-        planned_rounds,
     )
     from tacit.data.schema import Schema
     from tacit.privacy.promise import Promise
-    from tacit.programs.registry import program_named
+    from tacit.programs.registry import learner_named
 
-    answers = _complete(given)
+    consortium, answers = _consortium(given), _complete(given)
     settings = dict(_setting(text) for text in answers["settings"])
-    program = program_named(answers["program"], None, settings)
+    program = learner_named(answers["program"], None, settings)
     schema = Schema.load(answers["schema"])
     schema.require_complete()
     promise = Promise(answers["epsilon"], answers["delta"], answers["unit"], answers["adjacency"])
     holders = tuple(map(_holder, answers["holders"]))
+    fewest = 2 if consortium is None else consortium.colluding + 2
     windows, most = answers["windows"], answers["maximum"] or max(1, len(holders))
     return Study(
         name=answers["name"],
         question=answers["question"],
-        rounds=planned_rounds(program, schema, promise),
+        rounds=1 if consortium else _rounds(program, schema, promise),
         chosen=Chosen(name=program.name, version=program.version, settings=settings),
         promise=promise,
         noise=_noise(answers["noise"]),
         take_part=TakePart(
-            minimum=answers["minimum"] or min(2, most),
+            minimum=answers["minimum"] or min(fewest, most),
             maximum=most,
             records=answers["records"],
         ),
@@ -115,7 +143,34 @@ def study_from(**given: Any) -> Study:
         aggregator=_service("--aggregator", answers["aggregator"]),
         holders=holders,
         schema=schema,
+        consortium=consortium,
     )
+
+
+def _rounds(program: Learner, schema: Schema, promise: Promise) -> int:
+    from tacit.channels.federation.study import planned_rounds
+    from tacit.programs.program import Program
+
+    if not isinstance(program, Program):
+        raise UsageError(
+            f"{program.name} is averaged over parties that train it alone: give --smallest, which "
+            "makes the study a consortium's, and no --server."
+        )
+    return planned_rounds(program, schema, promise)
+
+
+def _consortium(given: dict[str, Any]) -> Consortium | None:
+    from tacit.channels.federation.study_tables import Consortium
+
+    smallest, colluding, protocol = given["smallest"], given["colluding"], given["protocol"]
+    if smallest is not None:
+        return Consortium(protocol=protocol or "joint", colluding=colluding or 0, smallest=smallest)
+    if colluding is not None or protocol is not None:
+        raise UsageError(
+            "--colluding and --protocol are a consortium's: also give --smallest, the number of "
+            "records that every party has at least."
+        )
+    return None
 
 
 def _complete(given: dict[str, Any]) -> dict[str, Any]:
@@ -129,6 +184,9 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
         "aggregator": lambda: _ask(f"Aggregator ({SERVICE})"),
         "holders": lambda: _ask_many("Holder", "NAME=KEY", least=1),
     }
+    if given["smallest"] is not None:  # a consortium: nobody adds up shares
+        questions["program"] = lambda: _ask("Program", default="averaged-logistic")
+        del questions["servers"]
     missing = [name for name in questions if given[name] in (None, ())]
     if missing and not sys.stdin.isatty():
         flags = ", ".join(f"--{name.removesuffix('s')}" for name in missing)

@@ -22,12 +22,9 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
 
     author = "nobody" if study.signature is None else fingerprint(study.signature.author)
     console.print(Text(f"{study.name}: {study.question}", style="bold"))
-    chosen = study.chosen
     _say(
         console,
-        f"{chosen.name}, version {chosen.version}, at most {study.rounds} rounds · "
-        f"{len(study.servers)} servers · {study.take_part.minimum} to {study.take_part.maximum} "
-        f"holders with up to {study.take_part.records:,} records each",
+        _summary(study),
         f"digest     {study.digest}",
         f"signed by  {author}",
     )
@@ -50,6 +47,22 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
     console.print(_parties(study))
 
 
+def _summary(study: Study) -> str:
+    chosen, part = study.chosen, study.take_part
+    what = f"{chosen.name}, version {chosen.version}"
+    if study.consortium is not None:
+        terms = study.consortium
+        return (
+            f"{what}, trained by each party alone, then averaged once ({terms.protocol}) · "
+            f"{part.minimum} to {part.maximum} parties with {terms.smallest:,} to "
+            f"{part.records:,} records each"
+        )
+    return (
+        f"{what}, at most {study.rounds} rounds · {len(study.servers)} servers · {part.minimum} to "
+        f"{part.maximum} holders with up to {part.records:,} records each"
+    )
+
+
 def _heading(console: Console, text: str) -> None:
     console.print(f"\n[bold]{text}[/bold]")
 
@@ -63,11 +76,11 @@ def _noise(explanation: Explanation) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("block of the first round", "law", box=None, pad_edge=False)
-    for title in ("numbers", "bound", "each server", "result", "trusted place"):
+    table = Table("noise of", "law", box=None, pad_edge=False)
+    for title in ("numbers", "bound", explanation.noise[0].adder, "result", "trusted place"):
         table.add_column(title, justify="right")
     for row in explanation.noise:
-        deviations = (row.one_server, row.result, row.central)
+        deviations = (row.one_part, row.result, row.central)
         table.add_row(
             Text(row.block),
             row.mechanism,
@@ -75,7 +88,7 @@ def _noise(explanation: Explanation) -> Table:
             f"{row.bound:g}",
             *(f"{value:.4g}" for value in deviations),
         )
-    table.caption = "standard deviations, in the block's own unit"
+    table.caption = "standard deviations, of one number"
     return table
 
 
@@ -86,8 +99,13 @@ def _parties(study: Study) -> Table:
     table = Table("role", "name", "fingerprint", "address", box=None, pad_edge=False)
     for server in study.servers:
         table.add_row("server", server.name, fingerprint(server.key), Text(server.address))
-    chief = study.aggregator
-    table.add_row("aggregator", chief.name, fingerprint(chief.key), Text(chief.address))
+    chief, apart = study.aggregator, study.consortium is None
+    table.add_row(
+        "aggregator" if apart else "curator",
+        chief.name,
+        fingerprint(chief.key),
+        Text(chief.address),
+    )
     for holder in study.holders:
-        table.add_row("holder", holder.name, fingerprint(holder.key), "")
+        table.add_row("holder" if apart else "party", holder.name, fingerprint(holder.key), "")
     return table

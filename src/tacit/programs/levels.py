@@ -79,8 +79,8 @@ class Levels:
         self._check_parts(block, gaussian)
         return gaussian
 
-    def charge(self, query: Query) -> list[Laplace | Gaussian]:
-        """The mechanisms of one round, counted against the plan."""
+    def count(self, query: Query) -> None:
+        """Count a round against the plan; UsageError if it has no such round left."""
         for block in query.blocks:
             share = self.shares.get(block.name)
             if share is None:
@@ -92,6 +92,10 @@ class Levels:
                 raise UsageError(
                     f"the plan allows {share.count} release(s) of {block.name!r}, no more."
                 )
+
+    def charge(self, query: Query) -> list[Laplace | Gaussian]:
+        """The mechanisms of one round, counted against the plan."""
+        self.count(query)
         if not self.promise.is_private:
             return []
         mechanisms = [self.mechanism(block) for block in query.blocks]

@@ -94,7 +94,7 @@ def test_the_noise_is_as_large_as_said(honest: int | None, factor: float, delta:
         if server == 0:
             one = mechanism.grid.decode(total).std()
     # The standard deviation of 20,000 draws is wrong by 2 % at most here, from these seeds.
-    assert one == pytest.approx(noise.one_server, rel=0.03)
+    assert one == pytest.approx(noise.one_part, rel=0.03)
     assert mechanism.grid.decode(total).std() == pytest.approx(noise.result, rel=0.03)
 
 

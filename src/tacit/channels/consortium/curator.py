@@ -7,8 +7,9 @@ again; its own draws follow from a journaled seed, so it says what it has said b
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime
+from pathlib import Path
 
 from tacit.channels.consortium.journals import Attempt, CuratorJournal
 from tacit.channels.consortium.letters import Answer, Roster, Turn
@@ -21,9 +22,11 @@ from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, Refused, TacitError, Unreachable
 
-__all__ = ["Curator"]
+__all__ = ["Curator", "curator"]
 
 SEED_BYTES = 32
+SMALL = 4096
+LARGEST_TURN = 2**27  # bytes: encrypted comparisons of many parties are long
 
 
 class Curator:
@@ -43,6 +46,7 @@ class Curator:
         self._tell, self._seed, self._date = tell, seed, date
         self._names = {holder.key: holder.name for holder in study.holders}
         self._here: set[str] = set()
+        self._step = 0
         self.failure: TacitError | None = None
         self._attempt = journal.attempt()
         self.deadline: float | None = now + study.deadlines.gather
@@ -67,6 +71,18 @@ class Curator:
     @property
     def round(self) -> int:
         return self._attempt.number if self._attempt else 0
+
+    @property
+    def mark(self) -> Hashable:
+        return self.round, self._step, self.is_over, self.failure is None
+
+    def limit(self, kind: str) -> int:
+        """The longest letter of this kind, in bytes."""
+        if kind == "turn":
+            return LARGEST_TURN
+        if kind == "leave":
+            return SMALL
+        raise InputError(f"a curator does not know how to {kind[:20]}.")
 
     # ── parties take turns ──
 
@@ -217,3 +233,11 @@ class Curator:
 
     def told(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None:
         """Nobody is asked, so nobody answers."""
+
+
+def curator(
+    study: Study, key: SigningKey, folder: Path, now: float, tell: Tell
+) -> tuple[Curator, CuratorJournal]:
+    """The curator of a consortium, as its journal knows it."""
+    journal = CuratorJournal(folder / "curator.db", study.digest)
+    return Curator(study, key, journal, now, tell), journal

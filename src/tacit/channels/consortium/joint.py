@@ -11,35 +11,25 @@ run that ends before it has released nothing, whoever works together with the cu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.run import Key, Run
 from tacit.channels.consortium.terms import JointTerms
 from tacit.channels.federation.letters import read, write
-from tacit.channels.federation.study import Study
 from tacit.crypto.boxes import BoxKey
 from tacit.crypto.prg import Randomness
 from tacit.crypto.ring import from_ring, to_ring
 from tacit.crypto.sharing import add_expansions, expand, fresh_seed
-from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
-from tacit.errors import CheckFailed, InputError
-from tacit.privacy.certificate import statement
-from tacit.programs.model_file import model_bytes
+from tacit.crypto.signing import SigningKey
+from tacit.errors import CheckFailed
 
-__all__ = ["JointCurator", "JointParty", "Revealed", "Run"]
+__all__ = ["JointCurator", "JointParty"]
 
 Words = NDArray[np.uint64]
-
-
-class Key(msgspec.Struct, frozen=True):
-    """A party's key for this attempt, signed by its identity."""
-
-    public: str
-    signature: str
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -67,53 +57,16 @@ class Revealed(msgspec.Struct, frozen=True):
     secure: bool
 
 
-@dataclass(frozen=True)
-class Run:
-    """One attempt, as both sides know it."""
-
-    study: Study
-    terms: JointTerms
-    attempt: int
-
-    @cached_property
-    def context(self) -> bytes:
-        """Public bytes that no other attempt of any study has."""
-        return bytes.fromhex(digest([self.study.digest, self.attempt, list(self.terms.roster)]))
-
-    def said(self, what: str, content: str = "") -> bytes:
-        """What is signed: for this study, this attempt, this roster."""
-        return canonical(["tacit consortium", what, self.context.hex(), content])
-
-    def check_all(self, what: str, signed: Mapping[str, tuple[str, str]]) -> None:
-        """Everybody of the roster, and nobody else, has signed (signature, content)."""
-        if set(signed) != set(self.terms.roster):
-            raise CheckFailed(f"not every party of the roster has signed its {what}.")
-        for party, (signature, content) in signed.items():
-            if not signed_by(party, signature, self.said(what, content)):
-                raise CheckFailed(f"a party's {what} is not signed by it for this attempt.")
-
-    def statement(self, secure: bool) -> bytes:
-        """What each party signs of the noise that it added."""
-        terms = self.terms
-        return statement(
-            self.study.digest, self.study.promise, terms.releases, terms.participation, secure
-        )
-
-
 class JointParty:
     """One party's side."""
 
     def __init__(
-        self, run: Run, key: SigningKey, vector: NDArray[np.float64], randomness: Randomness
+        self, run: Run[JointTerms], key: SigningKey, local: Local, randomness: Randomness
     ) -> None:
         terms = run.terms
-        if len(vector) != terms.length or not np.abs(vector).max() <= terms.averaged.largest(
-            run.study.schema
-        ):
-            raise InputError("the trained vector is not as long, or not as short, as it must be.")
+        integers = terms.encoded(local.vector)
         self._run, self._key, self._secure = run, key, randomness.secure
         self._box, self._own_mask = BoxKey(randomness), fresh_seed(randomness)
-        integers = terms.grid.encode(vector)
         if terms.mechanism is not None:
             # One part of the noise. The others draw theirs, and nobody knows the sum of all.
             integers = terms.mechanism.perturb(integers, randomness)
@@ -122,16 +75,14 @@ class JointParty:
     def send(self, step: int, received: bytes) -> bytes:
         match step:
             case 1:
-                public = self._box.public
-                return write(Key(public, self._key.sign(self._run.said("key", public))))
+                return write(self._run.signed_key(self._key, self._box.public))
             case 2:
                 return write(self._masked(read(Keys, received)))
             case _:
                 return write(self._revealed(read(Posted, received)))
 
     def _masked(self, keys: Keys) -> Masked:
-        signed = {party: (key.signature, key.public) for party, key in keys.by_party.items()}
-        self._run.check_all("key", signed)
+        self._run.check_keys(keys.by_party)
         total = self._noisy + expand(self._own_mask, len(self._noisy), self._run.context)
         own = self._key.public_key
         for party, key in keys.by_party.items():
@@ -155,7 +106,7 @@ class JointParty:
 class JointCurator:
     """The curator's side: it carries keys and words, and adds up."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run[JointTerms]) -> None:
         self._run = run
         self._sum = np.zeros(run.terms.length, dtype=np.uint64)
 
@@ -177,16 +128,8 @@ class JointCurator:
         return np.asarray(rows.sum(axis=0, dtype=np.uint64))
 
     def result(self, bodies: Mapping[str, bytes]) -> bytes:
-        terms, study = self._run.terms, self._run.study
-        masks = np.zeros(terms.length, dtype=np.uint64)
+        masks = np.zeros(self._run.terms.length, dtype=np.uint64)
         add_expansions(
             masks, [read(Revealed, body).seed for body in bodies.values()], self._run.context
         )
-        total = from_ring(self._sum - masks)
-        if np.abs(total).max() > terms.largest:
-            raise CheckFailed(
-                "the sum lies outside what its parties could have sent, noise included: a party "
-                "does not follow the protocol. There is no model."
-            )
-        model = terms.averaged.model(terms.average(total), study.schema)
-        return model_bytes(model, terms.averaged, study.schema)
+        return self._run.terms.model_file(from_ring(self._sum - masks))

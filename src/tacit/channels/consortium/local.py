@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
@@ -49,11 +49,13 @@ def averaged(
     promise: Promise,
     smallest: int,
     colluding: int = 0,
+    protocol: Literal["joint", "as-published"] = "joint",
+    key_bits: Literal[2048, 3072] = 3072,
 ) -> ConsortiumOutcome:
     """Each of the parties trains alone; the noisy average of their models."""
     keys = [SigningKey.generate() for _ in parties]
     curator_key = SigningKey.generate()
-    terms = Consortium(colluding=colluding, smallest=smallest)
+    terms = Consortium(protocol=protocol, colluding=colluding, smallest=smallest, key_bits=key_bits)
     study = consortium_study(program, keys, curator_key, schema, promise, terms)
     curator = Curator(study, curator_key, CuratorJournal(MEMORY, study.digest), 0.0)
     members = [

@@ -1,9 +1,9 @@
 """What a protocol of K parties and a curator is: a few steps, each a letter from every party.
 
 In each step every party sends one body, and the curator, when it has all of them, answers each
-party with one. `lockstep.py` carries the bodies, waits, restarts and resumes; a protocol is two
-objects without input, output, clock or memory of crashes. They are made from a seed, so that going
-through the same bodies again gives the same bodies.
+party with one. `curator.py` and `party.py` carry the bodies, wait, restart and resume; a protocol
+is two objects without input, output, clock or memory of crashes. They are made from a seed, so that
+going through the same bodies again gives the same bodies.
 """
 
 from __future__ import annotations
@@ -11,23 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from tacit.privacy.certificate import Participation
-from tacit.privacy.release import Release
-
-__all__ = ["CuratorSide", "PartySide", "Terms"]
-
-
-class Terms(Protocol):
-    """What follows from the study and the roster: known to all before the first step."""
-
-    steps: int
-    # From the answer to this step on, parties reveal what makes a release possible: it is paid.
-    reveals_at: int
-    roster: tuple[str, ...]
-    releases: tuple[Release, ...]
-    participation: Participation
-    promise_holds: bool
-    remarks: tuple[str, ...]
+__all__ = ["CuratorSide", "PartySide"]
 
 
 class PartySide(Protocol):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from tacit.channels.consortium.joint import JointCurator, JointParty, Revealed, Run
+from tacit.channels.consortium.joint import JointCurator, JointParty
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.protocol import CuratorSide, PartySide
-from tacit.channels.consortium.terms import JointTerms
+from tacit.channels.consortium.published_curator import PublishedCurator
+from tacit.channels.consortium.published_party import PublishedParty
+from tacit.channels.consortium.published_terms import PublishedTerms
+from tacit.channels.consortium.run import Run, Word
+from tacit.channels.consortium.terms import JointTerms, Terms
 from tacit.channels.federation.letters import read
 from tacit.channels.federation.study import Study
 from tacit.crypto.prg import Randomness
@@ -18,32 +24,47 @@ from tacit.privacy.certificate import Certificate, Witness
 __all__ = ["certified", "check_consortium", "curator_side", "party_side", "terms_of"]
 
 
-def terms_of(study: Study, roster: tuple[str, ...]) -> JointTerms:
-    return JointTerms(study, roster)
+@dataclass(frozen=True)
+class _Sides:
+    """What a protocol is made of."""
+
+    terms: Callable[[Study, tuple[str, ...]], Terms]
+    party: Callable[[Run[Any], SigningKey, Local, Randomness], PartySide]
+    curator: Callable[[Run[Any], Randomness], CuratorSide]
+
+
+_PROTOCOLS = {
+    "joint": _Sides(JointTerms, JointParty, lambda run, randomness: JointCurator(run)),
+    "as-published": _Sides(PublishedTerms, PublishedParty, PublishedCurator),
+}
+
+
+def terms_of(study: Study, roster: tuple[str, ...]) -> Terms:
+    return _sides(study).terms(study, roster)
 
 
 def party_side(
     study: Study,
-    terms: JointTerms,
+    terms: Terms,
     attempt: int,
     key: SigningKey,
     local: Local,
     randomness: Randomness,
 ) -> PartySide:
-    return JointParty(Run(study, terms, attempt), key, local.vector, randomness)
+    return _sides(study).party(Run(study, terms, attempt), key, local, randomness)
 
 
-def curator_side(
-    study: Study, terms: JointTerms, attempt: int, randomness: Randomness
-) -> CuratorSide:
-    return JointCurator(Run(study, terms, attempt))
+def curator_side(study: Study, terms: Terms, attempt: int, randomness: Randomness) -> CuratorSide:
+    return _sides(study).curator(Run(study, terms, attempt), randomness)
 
 
-def certified(
-    study: Study, terms: JointTerms, model: bytes, last: Mapping[str, bytes]
-) -> Certificate:
+def _sides(study: Study) -> _Sides:
+    return _PROTOCOLS[study.agreed_consortium.protocol]
+
+
+def certified(study: Study, terms: Terms, model: bytes, last: Mapping[str, bytes]) -> Certificate:
     """What all parties together vouch for; CheckFailed if one of them does not."""
-    words = {party: read(Revealed, body) for party, body in last.items()}
+    words = {party: read(Word, body) for party, body in last.items()}
     secure = all(word.secure for word in words.values())
     run = Run(study, terms, 0)
     for party, word in words.items():

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.capacity import LIMIT, largest_noise
 from tacit.channels.federation.study import Study
-from tacit.errors import UsageError
+from tacit.errors import CheckFailed, InputError, UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.bound import Bound, Grid, Norm
 from tacit.privacy.certificate import Participation
@@ -20,24 +22,49 @@ from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
 from tacit.programs.averaging import Averaged
+from tacit.programs.model_file import model_bytes
 
-__all__ = ["JointTerms"]
+__all__ = ["FINE", "JointTerms", "Terms"]
 
 # Where nothing is private the grid must come from somewhere: it is as fine as with this promise.
 FINE = Promise(1.0, 1e-6)
 
 
 @dataclass(frozen=True)
-class JointTerms:
-    """Of K parties at most t work together with the curator: the noise is divided into K − t parts,
-    and each party adds one, so what the honest ones add is enough."""
+class Terms(ABC):
+    """What follows from the study and the roster: known to all before the first step.
+
+    From the answer to the step before `reveals_at` on, parties reveal what makes a release
+    possible: it is paid.
+    """
 
     study: Study
     roster: tuple[str, ...]
 
-    steps = 3
-    reveals_at = 3
-    promise_holds = True
+    steps: ClassVar[int]
+    reveals_at: ClassVar[int]
+    promise_holds: ClassVar[bool] = True
+    remarks: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def grid(self) -> Grid:
+        """On which vectors are rounded and noise is drawn."""
+
+    @property
+    @abstractmethod
+    def releases(self) -> tuple[Release, ...]:
+        """What the run costs; nothing without privacy."""
+
+    @property
+    @abstractmethod
+    def trust(self) -> str:
+        """Who must be trusted, in words."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """What the noise in the sum of all vectors hardly ever exceeds, in grid steps."""
 
     @property
     def averaged(self) -> Averaged:
@@ -46,6 +73,56 @@ class JointTerms:
     @property
     def length(self) -> int:
         return self.averaged.length(self.study.schema)
+
+    @property
+    def participation(self) -> Participation:
+        return Participation(len(self.roster), len(self.roster), 1)
+
+    @property
+    def accountant(self) -> str:
+        promise = self.study.promise
+        if not self.releases:
+            return "none"
+        return cost(self.releases, promise.delta, promise.adjacency).accountant
+
+    @property
+    def largest(self) -> int:
+        """The largest integer that a coordinate of an honest sum can have, noise included."""
+        vector = Fraction(self.averaged.largest(self.study.schema)) / self.grid.step + 1
+        found = len(self.roster) * math.ceil(vector) + self.reach
+        if found >= LIMIT:
+            raise UsageError(
+                f"study {self.study.name}: a sum of {len(self.roster)} models does not fit 62 "
+                "bits: take a larger penalty, or a smaller `smallest`."
+            )
+        return found
+
+    def encoded(self, vector: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A party's trained vector on the grid."""
+        largest = self.averaged.largest(self.study.schema)
+        if len(vector) != self.length or not np.abs(vector).max() <= largest:
+            raise InputError("the trained vector is not as long, or not as short, as it must be.")
+        return self.grid.encode(vector)
+
+    def model_file(self, total: NDArray[np.int64]) -> bytes:
+        """What the noisy sum of all vectors gives."""
+        if np.abs(total).max() > self.largest:
+            raise CheckFailed(
+                "the sum lies outside what its parties could have sent, noise included: a party "
+                "does not follow the protocol. There is no model."
+            )
+        average = self.grid.decode(total) / len(self.roster)
+        schema = self.study.schema
+        return model_bytes(self.averaged.model(average, schema), self.averaged, schema)
+
+
+@dataclass(frozen=True)
+class JointTerms(Terms):
+    """Of K parties at most t work together with the curator: the noise is divided into K − t parts,
+    and each party adds one, so what the honest ones add is enough."""
+
+    steps = 3
+    reveals_at = 3
 
     @property
     def parts(self) -> int:
@@ -73,21 +150,6 @@ class JointTerms:
         return () if self.mechanism is None else self.mechanism.spend
 
     @property
-    def participation(self) -> Participation:
-        return Participation(len(self.roster), len(self.roster), 1)
-
-    @property
-    def accountant(self) -> str:
-        promise = self.study.promise
-        if not self.releases:
-            return "none"
-        return cost(self.releases, promise.delta, promise.adjacency).accountant
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def trust(self) -> str:
         t = self.study.agreed_consortium.colluding
         return (
@@ -96,20 +158,8 @@ class JointTerms:
         )
 
     @property
-    def largest(self) -> int:
-        """The largest integer that a coordinate of an honest sum can have, noise included."""
-        vector = Fraction(self.averaged.largest(self.study.schema)) / self.grid.step + 1
-        noise = 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
-        found = len(self.roster) * math.ceil(vector) + noise
-        if found >= LIMIT:
-            raise UsageError(
-                f"study {self.study.name}: a sum of {len(self.roster)} models does not fit 62 "
-                "bits: take a larger penalty, or a smaller `smallest`."
-            )
-        return found
-
-    def average(self, total: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self.grid.decode(total) / len(self.roster)
+    def reach(self) -> int:
+        return 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
 
 
 def _calibrated(bound: Bound, promise: Promise, length: int) -> Gaussian | Laplace:

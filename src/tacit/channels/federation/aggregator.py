@@ -10,7 +10,7 @@ of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -34,6 +34,7 @@ from tacit.programs.program import Query
 
 __all__ = ["Aggregator", "Phase"]
 
+SMALL = 4096  # bytes of a letter that carries next to nothing
 PATIENCE = 3  # deadlines with too few holders, or sums out of range, before a study stops
 
 
@@ -128,6 +129,15 @@ class Aggregator:
     def waiting_for(self) -> set[str]:
         """Holders that joined, have not left, and were heard of since the last deadline."""
         return {holder for holder, here in self._members.items() if here} - self._absent
+
+    @property
+    def mark(self) -> Hashable:
+        return self.phase, self.round, self.failure is None
+
+    def limit(self, kind: str) -> int:
+        if kind in ("ask", "leave"):
+            return SMALL
+        raise InputError(f"an aggregator does not know how to {kind[:20]}.")
 
     # ── holders ask ──
 

@@ -3,29 +3,72 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Protocol
 
 from tacit.channels.federation.aggregator import Aggregator
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.letters import Letter
 from tacit.channels.federation.server import Tell
-from tacit.channels.federation.server_service import SMALL, letter_of
+from tacit.channels.federation.server_service import letter_of
+from tacit.channels.federation.store import Store
 from tacit.channels.federation.study import Study
 from tacit.crypto.signing import SigningKey
-from tacit.errors import InputError, Refused, TacitError
+from tacit.errors import Refused, TacitError
 from tacit.wire.client import Client, Peer
 from tacit.wire.message import Message
 from tacit.wire.service import Service, application
 
-__all__ = ["AggregatorService"]
+__all__ = ["AggregatorService", "Centre", "aggregator"]
 
 HOLD = 15.0  # seconds that a holder's question waits for news before it is answered with "wait"
 PAUSE = 0.25  # seconds before a server that failed is asked again, doubled up to …
 LONGEST_PAUSE = 5.0
 
 
+class Centre(Protocol):
+    """What stands in the middle of a study: an aggregator, or the curator of a consortium."""
+
+    failure: TacitError | None
+    deadline: float | None
+
+    @property
+    def is_over(self) -> bool: ...
+
+    @property
+    def result(self) -> tuple[bytes, str] | None: ...
+
+    @property
+    def waiting_for(self) -> set[str]: ...
+
+    @property
+    def mark(self) -> Hashable:
+        """Changes whenever there may be news for holders."""
+
+    def answer(self, sender: str, letter: Letter, now: float) -> Letter: ...
+
+    def tick(self, now: float) -> list[tuple[str, Letter]]: ...
+
+    def told(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None: ...
+
+    def limit(self, kind: str) -> int:
+        """The longest body of a letter of this kind, in bytes; InputError for unknown kinds."""
+
+
+Make = Callable[[Study, SigningKey, Path, float, Tell], tuple[Centre, Store]]
+
+
+def aggregator(
+    study: Study, key: SigningKey, folder: Path, now: float, tell: Tell
+) -> tuple[Centre, Store]:
+    """The aggregator of a federation, as its journal knows it."""
+    journal = Journal(folder / "aggregator.db", study.digest)
+    return Aggregator(study, key, journal, now, tell=tell), journal
+
+
 class AggregatorService:
-    """The aggregator of one study on a port."""
+    """The centre of one study on a port; `make` says which."""
 
     def __init__(
         self,
@@ -37,6 +80,7 @@ class AggregatorService:
         tell: Tell,
         insecure: bool = False,
         patience: float = 30.0,
+        make: Make = aggregator,
     ) -> None:
         if key.public_key != study.aggregator.key:
             raise Refused(
@@ -44,13 +88,13 @@ class AggregatorService:
                 "with `tacit keys show`."
             )
         self._study, self._tell = study, tell
-        self._journal = Journal(folder / "aggregator.db", study.digest)
         self._now = asyncio.get_running_loop().time
-        self.aggregator = Aggregator(study, key, self._journal, self._now(), tell=tell)
+        self.aggregator, self._journal = make(study, key, folder, self._now(), tell)
+        self._mark: Hashable = self.aggregator.mark
         self._client = Client(key, study.digest, insecure, timeout=study.deadlines.round)
         self._peers = {s.key: Peer(s.name, s.address, s.key) for s in study.servers}
         self._pauses = dict.fromkeys(self._peers, PAUSE)
-        app = application(key, self._answer, self._limit, tell, patience)
+        app = application(key, self._answer, self.aggregator.limit, tell, patience)
         self._service = Service(app, host, port, key, insecure, patience)
         self._moved = asyncio.Event()  # something came in: see what follows
         self._news = asyncio.Event()  # something is there for holders; a new one for each news
@@ -98,13 +142,19 @@ class AggregatorService:
         self._journal.close()
 
     def _move(self) -> None:
-        phase = self.aggregator.phase
         for server, letter in self.aggregator.tick(self._now()):
             task = asyncio.create_task(self._ask(server, letter))
             self._asking.add(task)
             task.add_done_callback(self._asked)
-        if self.aggregator.phase is not phase:
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Wake whoever waits, if something has changed."""
+        if self.aggregator.mark != self._mark:
+            self._mark = self.aggregator.mark
             self._moved.set()
+            self._news.set()
+            self._news = asyncio.Event()
 
     def _asked(self, task: asyncio.Task[None]) -> None:
         self._asking.discard(task)
@@ -136,8 +186,7 @@ class AggregatorService:
             self._pauses[server] = min(2 * self._pauses[server], LONGEST_PAUSE)
         self.aggregator.told(server, letter, reply, self._now())
         self._moved.set()
-        self._news.set()
-        self._news = asyncio.Event()
+        self._tell_news()
 
     # ── holders ──
 
@@ -154,6 +203,7 @@ class AggregatorService:
     def _answered(self, sender: str, letter: Letter) -> Letter:
         reply = self.aggregator.answer(sender, letter, self._now())
         self._moved.set()
+        self._tell_news()
         return reply
 
     async def _held(self, sender: str, letter: Letter) -> Letter:
@@ -169,8 +219,3 @@ class AggregatorService:
             reply = self._answered(sender, letter)
             if reply.kind != "wait":
                 return reply
-
-    def _limit(self, kind: str) -> int:
-        if kind in ("ask", "leave"):
-            return SMALL
-        raise InputError(f"an aggregator does not know how to {kind[:20]}.")

@@ -12,21 +12,24 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Unit
 from tacit.programs.program import Query
 
-__all__ = ["BlockNoise", "Explanation", "explain"]
+__all__ = ["BlockNoise", "Explanation", "explain", "promised"]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockNoise:
-    """The noise of one block of the first round, as standard deviations in the block's own unit.
+    """The noise of something that is released, as standard deviations in its own unit.
 
-    central   what one trusted place would add for the same promise
+    adder      who adds noise: each server, each party
+    one_part   what one of them adds
+    central    what one trusted place would add for the same promise
     """
 
     block: str
     mechanism: str
     length: int
     bound: float
-    one_server: float
+    adder: str
+    one_part: float
     result: float
     central: float
 
@@ -55,10 +58,9 @@ class Explanation:
         """All of it as sentences."""
         seen = [f"{who}: {line}" for who, lines in self.sees.items() for line in lines]
         blocks = [
-            f"Block {n.block} of the first round ({n.mechanism}, {n.length} numbers, one unit "
-            f"contributes at most {n.bound:g}): each server adds a standard deviation of "
-            f"{n.one_server:.4g}; the result has {n.result:.4g}; a trusted place would add "
-            f"{n.central:.4g}."
+            f"Noise of {n.block} ({n.mechanism}, {n.length} numbers, one unit contributes at most "
+            f"{n.bound:g}): {n.adder} adds a standard deviation of {n.one_part:.4g}; the result "
+            f"has {n.result:.4g}; a trusted place would add {n.central:.4g}."
             for n in self.noise
         ]
         loss = [] if self.loss is None else [str(self.loss)]
@@ -88,7 +90,7 @@ def explain(
     program = study.program()
     query = program.query(program.init(study.schema, study.promise))
     return Explanation(
-        promise=_promise(study),
+        promise=promised(study),
         trust=_trust(study),
         sees=_sees(study),
         noise=_noise(study, query),
@@ -100,7 +102,8 @@ def explain(
     )
 
 
-def _promise(study: Study) -> str:
+def promised(study: Study) -> str:
+    """The promise, in words."""
     promise = study.promise
     if not promise.is_private:
         return "NO PROMISE: epsilon is infinite, and the exact sums will be seen by everyone."
@@ -169,6 +172,7 @@ def _noise(study: Study, query: Query | None) -> list[BlockNoise]:
                 mechanism.name,
                 block.length,
                 float(block.bound),
+                "each server",
                 whole / math.sqrt(study.parts),
                 whole * _factor(study),
                 whole,
@@ -185,7 +189,7 @@ def _noise_words(study: Study) -> str:
     each = "all the noise that the promise needs" if parts == 1 else f"1/{parts} of its variance"
     return (
         f"Each of the {count} servers adds {each}, so the result has {_factor(study):.3g} times "
-        f"the standard deviation of a run in one trusted place: {root}."
+        f"the standard deviation of a run in one trusted place: {root}. In the first round:"
     )
 
 

@@ -180,7 +180,7 @@ class Holder:
             raise Refused(f"the study promises {self.study.last_round} rounds, not {number}.")
         known, query = asked_by(self._program, state)
         self.study.capacity_check(query)
-        self._plan.charge(number, query)
+        self._plan.count(number, query)
         self._budget.reserve(number)
         contribution = self._contribute(known, query)
         bodies = self._shared(number, digest, contribution.total)

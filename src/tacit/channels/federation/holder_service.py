@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.letters import Letter, News, read
 from tacit.channels.federation.study import Study
 from tacit.crypto.signing import SigningKey
@@ -13,13 +13,30 @@ from tacit.errors import CheckFailed, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
 from tacit.wire.client import Client, Peer
 
-__all__ = ["HolderService"]
+__all__ = ["HolderService", "Member", "Ready"]
 
 PAUSE = 0.2  # seconds before somebody who was not reached is tried again, doubled up to …
 LONGEST_PAUSE = 5.0
 PATIENCE = 3  # gathering deadlines without a word from the aggregator before we give up
 
 Ready = Callable[[float], Awaitable[None]]
+
+
+class Member(Protocol):
+    """A holder of a federation, or a party of a consortium."""
+
+    @property
+    def result(self) -> tuple[bytes, Certificate] | None: ...
+
+    def tick(self) -> list[tuple[str, Letter]]: ...
+
+    def told(self, to: str, asked: Letter, reply: Letter | TacitError) -> None: ...
+
+    def leaving(self) -> tuple[str, Letter]: ...
+
+    def give_up(self) -> None: ...
+
+    def has_answered(self, number: int) -> bool: ...
 
 
 class HolderService:
@@ -29,7 +46,7 @@ class HolderService:
         self,
         study: Study,
         key: SigningKey,
-        holder: Holder,
+        holder: Member,
         insecure: bool = False,
         ready: Ready | None = None,
     ) -> None:

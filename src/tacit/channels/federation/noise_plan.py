@@ -42,6 +42,16 @@ class NoisePlan:
         self._windows += [replace(release, part=name) for release in levels.releases]
         return mechanisms
 
+    def count(self, number: int, query: Query) -> None:
+        """Only count round `number`: for those who add no noise, but hold others to the plan."""
+        try:
+            if self._study.online is None:
+                self._levels.count(query)
+            else:
+                self._study.window_levels(query)
+        except TacitError as error:
+            raise Refused(f"round {number} is not in the study's plan: {error}") from None
+
     def check(self, number: int, query: Query) -> None:
         """The same refusals, without charging."""
         kept = list(self._windows)

@@ -28,9 +28,19 @@ from tacit.privacy.noise import uniform_below
 from tacit.programs.contribute import decoded
 from tacit.programs.holding import Holding
 from tacit.programs.prediction import class_names
-from tacit.programs.program import Program
+from tacit.programs.program import Learner, Program
 
-__all__ = ["Loss", "rehearsed"]
+__all__ = [
+    "HELD_OUT",
+    "MOST_RECORDS",
+    "MOST_WORK",
+    "SEED",
+    "Loss",
+    "made_up",
+    "rehearsed",
+    "rows_of",
+    "scored",
+]
 
 Reals = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -84,12 +94,12 @@ def rehearsed(study: Study, records: int | None = None, progress: Progress | Non
     encoder = program.encoder(study.schema)
     each = min(asked, _affordable(study, holders, encoder.width))
     source = SeededRandomness(SEED)
-    data = _made_up(encoder, holders * each + HELD_OUT, source)
-    own = [_rows(data, slice(i * each, (i + 1) * each)) for i in range(holders)]
-    held_out = _rows(data, slice(holders * each, None))
+    data = made_up(encoder, holders * each + HELD_OUT, source)
+    own = [rows_of(data, slice(i * each, (i + 1) * each)) for i in range(holders)]
+    held_out = rows_of(data, slice(holders * each, None))
     noisy = _federated(study, program, own, source, progress)
-    exact = _exact(study, program, _rows(data, slice(holders * each)))
-    measure, score = _score(program, held_out, exact)
+    exact = _exact(study, program, rows_of(data, slice(holders * each)))
+    measure, score = scored(program, held_out, exact)
     return Loss(measure, score(exact), score(noisy), holders, each, asked)
 
 
@@ -153,13 +163,14 @@ def _windows(
     for window in range(study.online.windows):
         step = max(1, len(own[0].X) // study.online.windows)
         start = min(window * step, len(own[0].X) - step)
-        yield [held(_rows(part, slice(start, start + step))) for part in own]
+        yield [held(rows_of(part, slice(start, start + step))) for part in own]
 
 
 # ── made-up records ──
 
 
-def _made_up(encoder: Encoder, rows: int, source: Randomness) -> Encoded:
+def made_up(encoder: Encoder, rows: int, source: Randomness) -> Encoded:
+    """Records from the schema alone."""
     schema = encoder.schema
     columns = {c.name: _values(c, rows, source) for c in schema.used}
     X, _, person = encoder.encode(Batch(schema, columns, rows))
@@ -199,16 +210,14 @@ def _uniform(rows: int, source: Randomness) -> Reals:
     return uniform_below(2**53, rows, source) / 2.0**53
 
 
-def _rows(data: Encoded, rows: slice) -> Encoded:
+def rows_of(data: Encoded, rows: slice) -> Encoded:
     return Encoded(*(None if a is None else a[rows] for a in data))  # type: ignore[arg-type]
 
 
 # ── the score ──
 
 
-def _score(
-    program: Program[Any, Any], data: Encoded, exact: Any
-) -> tuple[str, Callable[[Any], float]]:
+def scored(program: Learner, data: Encoded, exact: Any) -> tuple[str, Callable[[Any], float]]:
     """What the program's own predictions are measured by."""
     found = program.predict(exact, data.X)
     kind = None if found is None else found.kind

@@ -209,6 +209,8 @@ class Study(
 
     def capacity_check(self, query: Query) -> None:
         """Refuse a query whose sum could leave 62 bits: residues would wrap round unnoticed."""
+        if query == self.__dict__.get("_fitting_query"):  # found before: rounds ask alike
+            return
         for block in query.blocks if self.promise.is_private else ():
             largest = self.largest_sum(block, self.take_part.maximum)
             if largest >= LIMIT:
@@ -217,6 +219,7 @@ class Study(
                     f"2^{largest.bit_length()}, and 2^62 is the most that the servers can add. In "
                     "[take_part], lower records or maximum; or give the program a coarser step."
                 )
+        self.__dict__["_fitting_query"] = query
 
     # ── computed once ──
 

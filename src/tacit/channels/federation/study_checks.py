@@ -12,10 +12,11 @@ from tacit.privacy.promise import Unit
 
 if TYPE_CHECKING:
     from tacit.channels.federation.study import Study
-    from tacit.channels.federation.study_tables import Party, Service
+    from tacit.channels.federation.study_tables import Consortium, Party, Service
 
 __all__ = ["LOOPBACK", "problems"]
 
+PUBLISHED_RECORDS = 1 << 31  # shares of them are modulo 2^32
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 STUDY_NAME = re.compile(r"[a-z0-9-]{1,64}")
 PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -64,6 +65,21 @@ def _consortium_problems(study: Study) -> Iterable[str]:
         )
     if not 1 <= terms.smallest <= study.take_part.records:
         yield f"[consortium]: smallest = {terms.smallest}; give 1 to records of [take_part]."
+    if terms.protocol == "as-published":
+        yield from _published_problems(study, terms)
+
+
+def _published_problems(study: Study, terms: Consortium) -> Iterable[str]:
+    if terms.colluding:
+        yield (
+            f'[consortium]: protocol = "as-published" with colluding = {terms.colluding}: one '
+            'colluding party opens everything there. Write 0, or protocol = "joint".'
+        )
+    if study.take_part.records >= PUBLISHED_RECORDS:
+        yield (
+            f"[take_part]: records = {study.take_part.records}: the protocol as published compares "
+            "numbers of records below 2^31."
+        )
 
 
 def _noise_problems(study: Study) -> Iterable[str]:

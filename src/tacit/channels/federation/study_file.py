@@ -33,7 +33,8 @@ NOISE = """\
 CONSORTIUM = """\
 # Parties average models that each trains alone, with noise that they draw together. The promise
 # holds if at most `colluding` of them work together with the curator, which is the aggregator, and
-# if every party has at least `smallest` records."""
+# if every party has at least `smallest` records. protocol = "as-published" is another, for
+# comparison: its promise does not hold, and it alone encrypts, with keys of `key_bits`."""
 TAKE_PART = "# How many holders must, and may, take part; the most records that one may bring."
 DEADLINES = "# Seconds: for holders to gather, and for each round."
 ONLINE = "# Each round is one window of new records; each window keeps the whole promise."

@@ -64,11 +64,13 @@ class Consortium(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     protocol    joint: tacit's; as-published: Pathak, Rane & Raj, whose promise does not hold
     colluding   so many parties may work together with the curator (the aggregator)
     smallest    every party has at least so many records: public, and the noise rests on it
+    key_bits    as-published alone encrypts: how long its keys are
     """
 
     protocol: Literal["joint", "as-published"] = "joint"
     colluding: int
     smallest: int
+    key_bits: Literal[2048, 3072] = 3072
 
 
 class Online(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,75 @@
+"""`tacit` itself, in a process that kills itself at one exact point of a consortium's run.
+
+    python consortium_child.py POINT STEP KILL tacit's own words …
+
+    taken      the curator has a party's body of this step in its journal, and told nobody
+    answered   the party has the answer to this step in its journal, and done nothing with it
+    spent      the party's ledger says that the promise is spent; the party has not noted it
+    revealed   the party has noted that it reveals, and sent nothing
+    settling   the party has the result, and its ledger is not settled yet
+    published  the curator has the result in its journal, and told nobody
+
+STEP is read by the first two. Everything else is the command line as people run it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
+from tacit.channels.federation.budget import LedgerBudget
+from tacit.cli.main import main
+
+Hooked = Callable[..., Any]
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at(method: Hooked, when: Callable[[tuple[Any, ...]], bool], *, before: bool = False) -> Hooked:
+    """The same method, deadly when its arguments are these."""
+
+    def deadly(*arguments: Any, **named: Any) -> Any:
+        if before and when(arguments):
+            die()
+        found = method(*arguments, **named)
+        if when(arguments):
+            die()
+        return found
+
+    return deadly
+
+
+def arm(point: str, step: int) -> None:
+    def this_step(arguments: tuple[Any, ...]) -> bool:
+        return bool(arguments[1] == step)
+
+    def always(arguments: tuple[Any, ...]) -> bool:
+        return True
+
+    match point:
+        case "taken":
+            CuratorJournal.put = at(CuratorJournal.put, this_step)  # type: ignore[method-assign]
+        case "published":
+            CuratorJournal.put_result = at(CuratorJournal.put_result, always)  # type: ignore[method-assign]
+        case "answered":
+            PartyJournal.put = at(PartyJournal.put, this_step)  # type: ignore[method-assign]
+        case "revealed":
+            PartyJournal.reveal = at(PartyJournal.reveal, always)  # type: ignore[method-assign]
+        case "spent":
+            LedgerBudget.spend = at(LedgerBudget.spend, always)  # type: ignore[method-assign]
+        case "settling":
+            LedgerBudget.settle = at(LedgerBudget.settle, always, before=True)  # type: ignore[method-assign]
+        case _:
+            raise SystemExit(f"there is no point {point!r}")
+
+
+if __name__ == "__main__":
+    where, number, _, *words = sys.argv[1:]
+    arm(where, int(number))
+    main(words)
