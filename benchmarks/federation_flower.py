@@ -116,7 +116,7 @@ def _partial(
 
 def _query(study: Study) -> Query:
     program = study.program()
-    query = program.query(program.init(study.schema, study.promise))
+    query = program.query(study.first_state())
     assert query is not None  # its first round
     return query
 

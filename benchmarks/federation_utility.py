@@ -106,6 +106,11 @@ def rows(say: Say) -> Iterator[Row]:
     say(f"written: {table}, {picture}")
 
 
+def reckoning(method: str) -> int:
+    """How many servers' noise a program is told of: tacit's own know it from the study."""
+    return SERVERS if method in (OURS, ADDED) else 1
+
+
 # ── the three data sets ──
 
 
@@ -141,7 +146,14 @@ def _adult_ours(
         say(f"adult: {method}, ε = {epsilon:g}, {RUNS} runs …")
         promise, parts = promised(method, epsilon), [fold != run for run in range(RUNS)]
         return [
-            summed(Logistic(), (X[part], y[part]), schema, promise, noise_of(method, run))
+            summed(
+                Logistic(),
+                (X[part], y[part]),
+                schema,
+                promise,
+                noise_of(method, run),
+                reckoning(method),
+            )
             for run, part in enumerate(parts)
         ]
 
@@ -170,7 +182,7 @@ def nursery(say: Say) -> list[Point]:
     def model(method: str, epsilon: float, run: int) -> Any:
         program = KMeans(CLUSTERS) if method in (NONE, OURS) else as_published
         promise, noise = promised(method, epsilon), noise_of(method, run)
-        return summed(program, (X,), data.schema, promise, noise)
+        return summed(program, (X,), data.schema, promise, noise, reckoning(method))
 
     def distances(method: str, epsilon: float, run: int) -> float:
         return float((model(method, epsilon, run).distances(X).min(axis=1) ** 2).sum())
@@ -191,7 +203,8 @@ def mushroom(say: Say) -> list[Point]:
     def found(method: str, epsilon: float, run: int) -> Any:
         promise = promised(method, epsilon)
         if method in (NONE, OURS):
-            model = summed(default, (X,), data.schema, promise, noise_of(method, run))
+            noise = noise_of(method, run)
+            model = summed(default, (X,), data.schema, promise, noise, reckoning(method))
             return model.families()
         generator = np.random.default_rng(run)
 

@@ -47,8 +47,7 @@ def ours(holders: int, length: int, folder: Path) -> ServerService:
     study = study_of(holders, length)
     tell = Events(folder, "server", study.name)
     service = ServerService(study, key_of("server-0"), folder, HOST, 0, tell)
-    program = study.program()
-    state = to_bytes(program.init(study.schema, study.promise))
+    state = to_bytes(study.first_state())
     service.server.answer_all([(study.aggregator.key, Letter("open", 1, state))])
     return service
 

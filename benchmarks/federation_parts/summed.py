@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.local import Federation
+from tacit.channels.federation.reckoned import reckoned
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.data import Schema
 from tacit.data.partitions import partition
@@ -37,10 +39,12 @@ def summed(
     schema: Schema,
     promise: Promise,
     noise: Noise,
+    adders: int = 1,
 ) -> Any:
-    """The model of (X, y), or (X,), however many hold it."""
+    """The model of (X, y), or (X,), however many hold it; the program reckons with so many adders
+    of noise."""
     holding = Holding(program, ArrayRecords(*data), promise, Serial().map_sum)
-    state, number = program.init(schema, promise), 0
+    state, number = program.init(schema, reckoned(promise, math.sqrt(adders))), 0
     levels = Levels.planned(promise, program.plan(state))
     while (query := program.query(state)) is not None:
         number += 1

@@ -60,7 +60,7 @@ def requests(study: Study, length: int) -> Iterator[bytes]:
 
 def _first_round(study: Study) -> tuple[Any, Query]:
     program = study.program()
-    state = program.init(study.schema, study.promise)
+    state = study.first_state()
     query = program.query(state)
     assert query is not None  # its first round
     return state, query

@@ -53,7 +53,7 @@ class TestSums:
     def test_holders_learn_what_one_sum_learns(self, module: Any) -> None:
         X = np.random.default_rng(2).uniform(-1, 1, size=(90, 2))
         program = KMeans(2, 3)
-        one = module.summed(program, (X,), self.SCHEMA, self.PROMISE, module.by_servers(2, 0))
+        one = module.summed(program, (X,), self.SCHEMA, self.PROMISE, module.by_servers(2, 0), 2)
         told = (program, (X,), self.SCHEMA, self.PROMISE)
         module.check_federated(*told, (7, 2), one)
         with pytest.raises(CheckFailed, match="another model"):

@@ -324,7 +324,7 @@ def expected_model(
     """
     program, promise = study.program(), study.promise
     encoder = program.encoder(study.schema)
-    state = program.init(study.schema, promise)
+    state = study.first_state()
     levels = [study.levels() for _ in study.servers]
     for number, records in enumerate(of_round, start=1):
         query = program.query(state)

@@ -283,8 +283,7 @@ def test_somebody_else_plays_the_aggregator(tmp_path: Path, sender: str) -> None
 
 
 def first_state(running: Scene, **changed: object) -> bytes:
-    program = running.study.program()
-    state = program.init(running.study.schema, running.study.promise)
+    state = running.study.first_state()
     return to_bytes(replace(state, **changed))
 
 

@@ -219,7 +219,7 @@ def test_all_are_killed_at_once_in_a_round(roles: Roles) -> None:
 
 
 def test_a_holder_that_is_late_is_left_out_and_returns(tmp_path: Path) -> None:
-    with federation(tmp_path, round_seconds=8.0) as roles:
+    with federation(tmp_path, round_seconds=15.0) as roles:
         roles.start("h1", "event:shares sent", 3, "STOP")
         freeze_before_round(roles, 3, "h3")
         # Without h3, and with a server's word only for h1, which cannot say that it is done.

@@ -119,7 +119,7 @@ def _check_computable(found: Study, file: Path) -> None:
 
 def _check_first_round(found: Study) -> None:
     program = found.program()
-    query = program.query(program.init(found.schema, found.promise))
+    query = program.query(found.first_state())
     if query is not None:
         found.capacity_check(query)
 

@@ -239,7 +239,7 @@ def test_the_first_party_gets_ciphertexts_it_cannot_tell_apart(runs: Runs) -> No
     """Under the curator's key, all of one length, none of them a power that can be guessed."""
     key = fixed("curator")  # which the first party has not
     for sizes, talks in runs.items():
-        for seat in seats(talks[:5], 0):
+        for seat, other in zip(seats(talks[:5], 0), seats(talks[:5], 1), strict=True):
             letters = seat.opened(seat.told(7, Boxes).boxes, "noise")
             assert len({len(content) for content in letters.values()}) == 1
             powers = {
@@ -251,6 +251,11 @@ def test_the_first_party_gets_ciphertexts_it_cannot_tell_apart(runs: Runs) -> No
             elements = key.public.ciphertexts_from_bytes(seat.told(6, Indicator).elements)
             sent = {c for found in powers.values() for c in found.values}
             assert not sent & {1, *elements.values}  # E(v)^0 would be 1
+            for party in chosen:  # who guesses the noise cannot check the guess
+                mine = elements.values[other.order()[least]]
+                noise = key.decrypt(powers[party])
+                guess = key.public.multiply(key.public.ciphertexts([mine] * len(noise)), noise)
+                assert not sent & set(guess.values)
 
 
 def test_the_secret_of_the_parties_stays_closed_to_the_curator(runs: Runs) -> None:

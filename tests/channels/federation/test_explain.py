@@ -85,7 +85,7 @@ def test_the_noise_is_as_large_as_said(honest: int | None, factor: float, delta:
     (noise,) = said.noise
     assert noise.result == pytest.approx(factor * noise.central)
     program = made.program()
-    query = program.query(program.init(made.schema, made.promise))
+    query = program.query(made.first_state())
     assert query is not None
     mechanism = made.levels().mechanism(query.blocks[0])
     total = np.zeros(20_000, dtype=np.int64)

@@ -59,7 +59,7 @@ def server(study: Study, store: ServerStore | None = None, seed: str = "0") -> S
 
 
 def first_state(study: Study) -> bytes:
-    return to_bytes(study.program().init(study.schema, study.promise))
+    return to_bytes(study.first_state())
 
 
 def ask(core: Server, sender: str, kind: str, number: int, body: bytes = b"") -> Any:

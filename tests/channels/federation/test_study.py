@@ -77,7 +77,7 @@ def study(**changes: Any) -> Study:
 
 def first_query(made: Study) -> Query:
     program = made.program()
-    query = program.query(program.init(made.schema, made.promise))
+    query = program.query(made.first_state())
     assert query is not None
     return query
 
@@ -368,7 +368,7 @@ def test_a_program_that_is_not_installed_can_be_given() -> None:
 def test_levels_follow_from_the_study_alone() -> None:
     made = study(online=None)
     query = first_query(made)
-    plan = made.program().plan(made.program().init(made.schema, made.promise))
+    plan = made.program().plan(made.first_state())
     wanted = Levels.planned(Promise(1.0, 1e-6), plan, parts=2).mechanism(query.blocks[0])
     found = made.levels()
     assert (made.parts, found.parts) == (2, 2)

@@ -198,7 +198,7 @@ class Aggregator:
     def _gather(self, now: float) -> None:
         here, late = len(self.waiting_for), self.deadline is not None and now >= self.deadline
         if here == len(self.study.holders) or (late and here >= self.study.take_part.minimum):
-            self._begin(self._program.init(self.study.schema, self.study.promise), now)
+            self._begin(self.study.first_state(), now)
         elif late:
             self._fail(
                 Unreachable(

@@ -88,7 +88,7 @@ def explain(
 ) -> Explanation:
     """Explain a study from its file alone; `quick` leaves out the rehearsal."""
     program = study.program()
-    query = program.query(program.init(study.schema, study.promise))
+    query = program.query(study.first_state())
     return Explanation(
         promise=promised(study),
         trust=_trust(study),

@@ -106,7 +106,7 @@ def rehearsed(study: Study, records: int | None = None, progress: Progress | Non
 def _affordable(study: Study, holders: int, width: int) -> int:
     """How many records each holder may have, so that nobody waits long."""
     program = study.program()
-    query = program.query(program.init(study.schema, study.promise))
+    query = program.query(study.first_state())
     longest = max(width, 0 if query is None else query.length)
     fast = type(program).map_sum is not Program.map_sum
     most = MOST_FAST_WORK if fast else MOST_WORK
@@ -126,7 +126,7 @@ def _federated(
     progress: Progress | None,
 ) -> Any:
     """All rounds: the holders' exact sum, plus the noise of every server."""
-    state, levels = program.init(study.schema, study.promise), study.levels()
+    state, levels = study.first_state(), study.levels()
     windows = _windows(study, program, own)
     planned = study.rounds if study.online is None else study.online.windows
     done = 0

@@ -8,6 +8,7 @@ have read the same study; the signature says who wrote it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tacit.channels.federation.capacity import LIMIT, largest_contribution, largest_noise
+from tacit.channels.federation.reckoned import reckoned
 from tacit.channels.federation.study_checks import problems
 from tacit.channels.federation.study_file import FORMAT, canonical_form, read_toml, write_toml
 from tacit.channels.federation.study_tables import (
@@ -164,6 +166,11 @@ class Study(
         study.__dict__["_program"] = study._fitting(program)  # where cached_property looks
         return study
 
+    def first_state(self) -> Any:
+        """The program's state before any data, told how much noise all servers add together."""
+        spread = math.sqrt(len(self.servers) / self.parts)
+        return self.program().init(self.schema, reckoned(self.promise, spread))
+
     def levels(self) -> Levels:
         """The noise each server adds, computed from the study alone; a fresh record of releases."""
         return replace(self._levels, used={}, _released=[])
@@ -266,7 +273,7 @@ class Study(
     @cached_property
     def _plan(self) -> list[Share]:
         program = self.program()
-        return list(program.plan(program.init(self.schema, self.promise)))
+        return list(program.plan(self.first_state()))
 
     @cached_property
     def _levels(self) -> Levels:
