@@ -49,7 +49,8 @@ def rows(say: Callable[[str], None]) -> Iterator[Row]:
         sent, received = spent[0].sent / 1e3, spent[0].received / 1e3
         say(f"the busiest party sends {sent:,.0f} kB and receives {received:,.0f} kB.")
         seconds = median(one.seconds for one in spent)
-        what = f"{protocol}, K = {parties}, d = {SIZE}, 3072 bits: s"
+        key = "" if protocol == "joint" else ", 3072 bits"  # joint encrypts nothing
+        what = f"{protocol}, K = {parties}, d = {SIZE}{key}: s"
         yield Row(what, seconds, allowed, f"{allowed:g} s", 1.0, at_most=True)
 
 

@@ -6,7 +6,6 @@
     answered   the party has the answer to this step in its journal, and done nothing with it
     spent      the party's ledger says that the promise is spent; the party has not noted it
     revealed   the party has noted that it reveals, and sent nothing
-    settling   the party has the result, and its ledger is not settled yet
     published  the curator has the result in its journal, and told nobody
 
 STEP is read by the first two. Everything else is the command line as people run it.
@@ -31,12 +30,10 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def at(method: Hooked, when: Callable[[tuple[Any, ...]], bool], *, before: bool = False) -> Hooked:
+def after(method: Hooked, when: Callable[[tuple[Any, ...]], bool]) -> Hooked:
     """The same method, deadly when its arguments are these."""
 
     def deadly(*arguments: Any, **named: Any) -> Any:
-        if before and when(arguments):
-            die()
         found = method(*arguments, **named)
         if when(arguments):
             die()
@@ -54,17 +51,15 @@ def arm(point: str, step: int) -> None:
 
     match point:
         case "taken":
-            CuratorJournal.put = at(CuratorJournal.put, this_step)  # type: ignore[method-assign]
+            CuratorJournal.put = after(CuratorJournal.put, this_step)  # type: ignore[method-assign]
         case "published":
-            CuratorJournal.put_result = at(CuratorJournal.put_result, always)  # type: ignore[method-assign]
+            CuratorJournal.put_result = after(CuratorJournal.put_result, always)  # type: ignore[method-assign]
         case "answered":
-            PartyJournal.put = at(PartyJournal.put, this_step)  # type: ignore[method-assign]
+            PartyJournal.put = after(PartyJournal.put, this_step)  # type: ignore[method-assign]
         case "revealed":
-            PartyJournal.reveal = at(PartyJournal.reveal, always)  # type: ignore[method-assign]
+            PartyJournal.reveal = after(PartyJournal.reveal, always)  # type: ignore[method-assign]
         case "spent":
-            LedgerBudget.spend = at(LedgerBudget.spend, always)  # type: ignore[method-assign]
-        case "settling":
-            LedgerBudget.settle = at(LedgerBudget.settle, always, before=True)  # type: ignore[method-assign]
+            LedgerBudget.spend = after(LedgerBudget.spend, always)  # type: ignore[method-assign]
         case _:
             raise SystemExit(f"there is no point {point!r}")
 

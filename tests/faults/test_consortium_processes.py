@@ -180,7 +180,6 @@ def test_a_party_is_killed_in_every_step(members: Members) -> None:
         ("answered", 2),  # it knows that all vectors are there, and has not paid
         ("spent", 0),  # it has paid, and does not know it
         ("revealed", 0),  # it knows it, and the curator does not
-        ("settling", 0),  # it has the model, and its ledger is open
     )
     check_the_end(members)
 

@@ -90,6 +90,7 @@ class Role:
         self.folder = folder or tacit_home() / "studies" / f"{study.name}-{role}"
         self._words = people(as_json=True)
         self.tell: Events = Events(self.folder, role, study.name, self._show)
+        click.get_current_context().call_on_close(self.tell.close)
 
     def _show(self, line: dict[str, Any]) -> None:
         said = SAID.get(line["event"])

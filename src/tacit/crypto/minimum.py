@@ -9,7 +9,7 @@ place of the smallest. What that says and what it does not: comparison.md.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from tacit.crypto.comparison import (
@@ -24,7 +24,16 @@ from tacit.crypto.dgk import PrivateKey, PublicKey
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.errors import InputError, UsageError
 
-__all__ = ["answer_minimum", "begin_minimum", "finish_minimum", "minimum_cost"]
+__all__ = [
+    "Pair",
+    "answer_minimum",
+    "begin_minimum",
+    "finish_minimum",
+    "minimum_cost",
+    "smallest_place",
+]
+
+Pair = tuple[int, int]  # places, the lower one first
 
 MODULUS = 1 << (SIGN_BIT + 1)
 
@@ -52,11 +61,15 @@ def finish_minimum(key: PrivateKey, reply: bytes, shares: Sequence[int]) -> int:
     Of equal numbers, the one in the later place counts as smaller, and nobody sees that they are
     equal.
     """
-    count = len(shares)
+    pairs, less = _pairs(len(shares)), finish_signs(key, reply, _curators(shares))
+    return smallest_place(len(shares), dict(zip(pairs, less, strict=True)))
+
+
+def smallest_place(count: int, first_is_less: Mapping[Pair, bool]) -> int:
+    """The place of the smallest number, from the answers for all pairs of places."""
     larger_than = [0] * count
-    less = finish_signs(key, reply, _curators(shares))
-    for (i, j), first_is_less in zip(_pairs(count), less, strict=True):
-        larger_than[j if first_is_less else i] += 1
+    for (first, second), less in first_is_less.items():
+        larger_than[second if less else first] += 1
     if sorted(larger_than) != list(range(count)):  # true of orders, and of nothing else
         raise InputError(
             "the answers contradict each other: some number is 2^31 or more, or a side did not "
@@ -75,7 +88,7 @@ def _differences(shares: Sequence[int]) -> list[int]:
     return [(numbers[i] - numbers[j]) % MODULUS for i, j in _pairs(len(numbers))]
 
 
-def _pairs(count: int) -> list[tuple[int, int]]:
+def _pairs(count: int) -> list[Pair]:
     if count < 2:
         raise UsageError(f"a minimum is found among at least 2 numbers, not {count}.")
     return list(combinations(range(count), 2))

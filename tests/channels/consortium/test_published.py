@@ -21,7 +21,7 @@ from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
 from tacit.channels.consortium.letters import Turn
 from tacit.channels.consortium.local import averaged
 from tacit.channels.consortium.local_model import Local
-from tacit.channels.consortium.pairs import answered_by, smallest
+from tacit.channels.consortium.pairs import answered_by
 from tacit.channels.consortium.party import Party
 from tacit.channels.consortium.protocols import certified
 from tacit.channels.consortium.published_letters import (
@@ -42,6 +42,7 @@ from tacit.channels.federation.budget import NoBudget
 from tacit.channels.federation.letters import Letter, read, write
 from tacit.channels.federation.store import MEMORY
 from tacit.channels.federation.study import Consortium, Study
+from tacit.crypto.minimum import smallest_place
 from tacit.crypto.paillier import PrivateKey
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.data.encode import Encoded
@@ -416,10 +417,10 @@ def test_every_pair_is_answered_once_and_work_is_even(count: int) -> None:
 
 
 def test_answers_that_are_no_order_are_refused() -> None:
-    assert smallest(3, {(0, 1): True, (1, 2): True, (0, 2): True}) == 0
-    assert smallest(3, {(0, 1): False, (1, 2): False, (0, 2): False}) == 2
+    assert smallest_place(3, {(0, 1): True, (1, 2): True, (0, 2): True}) == 0
+    assert smallest_place(3, {(0, 1): False, (1, 2): False, (0, 2): False}) == 2
     with pytest.raises(InputError, match="contradict"):
-        smallest(3, {(0, 1): True, (1, 2): True, (0, 2): False})
+        smallest_place(3, {(0, 1): True, (1, 2): True, (0, 2): False})
 
 
 # ── the study ──

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.channels.consortium.pairs import Pair, answered_by, smallest
+from tacit.channels.consortium.pairs import answered_by
 from tacit.channels.consortium.published_letters import (
     SHARE_BITS,
     Boxes,
@@ -29,6 +29,7 @@ from tacit.channels.federation.letters import read, write
 from tacit.crypto import dgk, paillier
 from tacit.crypto.blind_permute import blinds, inverse, permuted, random_permutation
 from tacit.crypto.comparison import begin_signs, finish_signs
+from tacit.crypto.minimum import Pair, smallest_place
 from tacit.crypto.prg import Randomness
 from tacit.crypto.ring import RingSum, from_ring
 from tacit.crypto.sharing import split
@@ -136,7 +137,7 @@ class PublishedCurator:
             less = finish_signs(self._comparison, reply, self._differences(place))
             found.update(zip(answered_by(place, count), less, strict=True))
         # Where it was before π₂, which the parties do not know. They take π₁ back, we cannot.
-        before = inverse(self._order)[smallest(count, found)]
+        before = inverse(self._order)[smallest_place(count, found)]
         indicator = [int(place == before) for place in range(count)]
         elements = self._secret.public.encrypt(indicator, self._randomness).to_bytes()
         return dict.fromkeys(self._roster, write(Indicator(elements)))

@@ -93,8 +93,9 @@ class PublishedParty:
         """All keys are checked. The first party draws what the parties alone may know."""
         self._run.check_keys(opening.keys)
         self._publics = {party: key.public for party, key in opening.keys.items()}
-        self._curator = self._long_enough(paillier.PublicKey.from_bytes(opening.paillier))
+        self._curator = paillier.PublicKey.from_bytes(opening.paillier)
         self._comparison = dgk.PublicKey.from_bytes(opening.comparison)
+        self._check_length(self._curator.bits, self._comparison.bits)
         if not self._is_first:
             return Dealt()
         self._secret = paillier.PrivateKey.generate(self._bits, self._randomness)
@@ -114,7 +115,7 @@ class PublishedParty:
             self._secret = paillier.PrivateKey(p, q)
         except UsageError:  # its advice is for who makes a key
             raise InputError("the first party has dealt two numbers that make no key.") from None
-        self._long_enough(self._secret.public)
+        self._check_length(self._secret.public.bits)
 
     # ── stage 1: which place has the smallest number ──
 
@@ -251,10 +252,10 @@ class PublishedParty:
             raise CheckFailed("the curator did not bring the box of a party for us.")
         return self._box.open(self._publics[party], self._run.context, label, boxes[party])
 
-    def _long_enough(self, key: paillier.PublicKey) -> paillier.PublicKey:
-        if key.bits != self._bits:
-            raise InputError(f"the study asks for keys of {self._bits} bits, not {key.bits}.")
-        return key
+    def _check_length(self, *found: int) -> None:
+        for bits in found:
+            if bits != self._bits:
+                raise InputError(f"the study asks for keys of {self._bits} bits, not {bits}.")
 
 
 def _times(values: list[int], factor: int) -> NDArray[np.uint64]:
