@@ -17,7 +17,7 @@ import numpy as np
 from tacit.channels.consortium.local import consortium_study
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.protocols import curator_side, party_side, terms_of
-from tacit.channels.federation.study import Consortium
+from tacit.channels.studies.study import Consortium
 from tacit.cli.bench import Row
 from tacit.crypto.prg import SYSTEM
 from tacit.crypto.signing import SigningKey

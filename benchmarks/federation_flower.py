@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from federation_parts.one_round import one_round
 from federation_parts.vectors import study_of, vector_of
-from tacit.channels.federation.letters import Share, context_of, read, write
-from tacit.channels.federation.study import Study
+from tacit.channels.federation.letters import Share, context_of
+from tacit.channels.roles.letters import read, write
+from tacit.channels.studies.study import Study
 from tacit.cli.bench import Row
 from tacit.crypto.ring import RingSum, from_ring, to_ring
 from tacit.crypto.sharing import split

@@ -69,6 +69,20 @@ def test_arrows_point_down(name: str) -> None:
         assert other == room or other in ARROWS[room], f"{name} may not import {target}"
 
 
+# What channels share, and the one channel that another may be built on.
+SHARED = {"studies", "roles", "central"}
+
+
+@pytest.mark.parametrize("name", [n for n in modules() if n.startswith("tacit.channels.")])
+def test_channels_do_not_import_one_another(name: str) -> None:
+    own = name.split(".")[2]
+    for target in imported(modules()[name]):
+        parts = target.split(".")
+        if parts[1] == "channels" and len(parts) > 2 and parts[2] != own:
+            allowed = SHARED if own not in SHARED else {"studies", "roles", "selection"}
+            assert parts[2] in allowed, f"{name} may not import {target}"
+
+
 def test_noise_is_drawn_in_one_place() -> None:
     """Only privacy/noise.py asks a Randomness for a stream of random words."""
     for name, path in modules().items():

@@ -12,15 +12,15 @@ import numpy as np
 
 from federation_parts.vectors import Reals, giving, key_of, study_of, vector_of
 from tacit.channels.federation.aggregator import Aggregator, Phase
-from tacit.channels.federation.budget import NoBudget
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
-from tacit.channels.federation.letters import Letter
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.letters import Letter
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import Study
 from tacit.programs.files import from_bytes
 
 DISTINCT = 16  # vectors that holders take turns with: what they hold does not change the cost

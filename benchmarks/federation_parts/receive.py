@@ -22,9 +22,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from federation_parts.vectors import key_of, study_of
-from tacit.channels.federation.events import Events
-from tacit.channels.federation.letters import Letter
 from tacit.channels.federation.server_service import ServerService
+from tacit.channels.roles.events import Events
+from tacit.channels.roles.letters import Letter
 from tacit.programs.files import to_bytes
 from tacit.wire.loop import run
 from tacit.wire.service import Service

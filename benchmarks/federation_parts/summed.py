@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.local import Federation
-from tacit.channels.federation.reckoned import reckoned
+from tacit.channels.studies.reckoned import reckoned
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.data import Schema
 from tacit.data.partitions import partition

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation_parts.vectors import giving, key_of, study_of, vector_of
-from tacit.channels.federation.letters import Holders, Share, digest_of, write
-from tacit.channels.federation.study import Study
+from tacit.channels.federation.letters import Holders, Share, digest_of
+from tacit.channels.roles.letters import write
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
 from tacit.programs.files import to_bytes
 from tacit.programs.program import Query

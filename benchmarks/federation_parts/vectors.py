@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.holder import Contribute
-from tacit.channels.federation.study import (
+from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Party,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.cli.main import main
 from tacit.crypto.signing import SigningKey
 from tacit.privacy.ledger import Ledger

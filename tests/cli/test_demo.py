@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.cli.main import main
 from tacit.crypto.signing import digest
 from tacit.data import load_dataset

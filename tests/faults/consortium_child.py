@@ -6,6 +6,8 @@
     answered   the party has the answer to this step in its journal, and done nothing with it
     spent      the party's ledger says that the promise is spent; the party has not noted it
     revealed   the party has noted that it reveals, and sent nothing
+    kept       the party has the result in its journal, and its ledger is not settled yet
+    settled    … and now it is, but no file is written
     published  the curator has the result in its journal, and told nobody
 
 STEP is read by the first two. Everything else is the command line as people run it.
@@ -20,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
-from tacit.channels.federation.budget import LedgerBudget
+from tacit.channels.roles.budget import LedgerBudget
 from tacit.cli.main import main
 
 Hooked = Callable[..., Any]
@@ -56,6 +58,10 @@ def arm(point: str, step: int) -> None:
             CuratorJournal.put_result = after(CuratorJournal.put_result, always)  # type: ignore[method-assign]
         case "answered":
             PartyJournal.put = after(PartyJournal.put, this_step)  # type: ignore[method-assign]
+        case "kept":
+            PartyJournal.put_result = after(PartyJournal.put_result, always)  # type: ignore[method-assign]
+        case "settled":
+            LedgerBudget.settle = after(LedgerBudget.settle, always)  # type: ignore[method-assign]
         case "revealed":
             PartyJournal.reveal = after(PartyJournal.reveal, always)  # type: ignore[method-assign]
         case "spent":

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tacit.channels.federation.budget import LedgerBudget
-from tacit.channels.federation.events import Events
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
-from tacit.channels.federation.store import Store
+from tacit.channels.roles.budget import LedgerBudget
+from tacit.channels.roles.events import Events
+from tacit.channels.roles.store import Store
 from tacit.cli.main import main
 
 Act = Callable[[], None]

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from tacit.channels.federation.study import (
+from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Online,

@@ -26,15 +26,16 @@ from federation_processes import (
     written,
 )
 
-from tacit.channels.federation.aggregator_service import AggregatorService
-from tacit.channels.federation.budget import NoBudget
+from tacit.channels.federation.aggregator_service import aggregator
 from tacit.channels.federation.contribution import Sum, from_records
-from tacit.channels.federation.events import Events
 from tacit.channels.federation.holder import Contribute, Holder
-from tacit.channels.federation.holder_service import HolderService
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server_service import ServerService
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.centre_service import CentreService
+from tacit.channels.roles.events import Events
+from tacit.channels.roles.member_service import MemberService
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import TableRecords
 from tacit.errors import TacitError
@@ -120,15 +121,16 @@ class Scene:
         self.made: Made = {}
         self.servers = {name: self._server(name, kinds) for name in SERVERS}
         port = self._ports[2].getsockname()[1]
-        self.aggregator = AggregatorService(
+        self.aggregator = CentreService(
             self.study,
             self.keys["aggregator"],
             root / "aggregator",
             "127.0.0.1",
             port,
             self.told["aggregator"],
+            make=aggregator,
         )
-        self._holders: dict[str, HolderService] = {}
+        self._holders: dict[str, MemberService] = {}
         self._outboxes: list[Outbox] = []
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -144,7 +146,7 @@ class Scene:
             patience=SHORT,
         )
 
-    def _holder(self, name: str, hold: bool) -> HolderService:
+    def _holder(self, name: str, hold: bool) -> MemberService:
         outbox = KeptOutbox(self.root / name / "outbox.db", self.study.digest)
         outbox.holder, outbox.made = name, self.made
         contribute = self._contribution(name)
@@ -155,7 +157,7 @@ class Scene:
             self.study, key.public_key, outbox, contribute, NoBudget(), tell=self.told[name]
         )
         self._outboxes.append(outbox)
-        return HolderService(self.study, key, holder)
+        return MemberService(self.study, key, holder)
 
     def _contribution(self, name: str) -> Contribute:
         columns = dict(zip("xy", made_up_records(name).T, strict=True))

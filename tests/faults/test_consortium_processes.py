@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from federation_processes import HOLDERS, NAME, Roles, hash_of, reserved
 
-from tacit.channels.federation.study import (
+from tacit.channels.studies.study import (
     Chosen,
     Consortium,
     Deadlines,
@@ -180,6 +180,8 @@ def test_a_party_is_killed_in_every_step(members: Members) -> None:
         ("answered", 2),  # it knows that all vectors are there, and has not paid
         ("spent", 0),  # it has paid, and does not know it
         ("revealed", 0),  # it knows it, and the curator does not
+        ("kept", 0),  # it has the model, and its ledger is open
+        ("settled", 0),  # it has paid for good, and written no file
     )
     check_the_end(members)
 

@@ -31,8 +31,9 @@ from federation_services import (
     until_closed,
 )
 
-from tacit.channels.federation.letters import Holders, Share, digest_of, read, write
+from tacit.channels.federation.letters import Holders, Share, digest_of
 from tacit.channels.federation.server_service import ServerService
+from tacit.channels.roles.letters import read, write
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError
 from tacit.programs.files import to_bytes

@@ -20,13 +20,14 @@ from tacit.channels.federation.aggregator import Aggregator
 from tacit.channels.federation.contribution import from_records
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
-from tacit.channels.federation.letters import Letter, context_of
+from tacit.channels.federation.letters import context_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
-from tacit.channels.federation.store import MEMORY, Store
-from tacit.channels.federation.study import Deadlines, Study, TakePart
+from tacit.channels.roles.letters import Letter
+from tacit.channels.roles.store import MEMORY, Store
+from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.ring import RingSum
 from tacit.crypto.signing import SigningKey

@@ -33,7 +33,7 @@ from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
 from tacit.channels.consortium.local import consortium_study
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.party import Party
-from tacit.channels.federation.study import Consortium, Deadlines, Study, TakePart
+from tacit.channels.studies.study import Consortium, Deadlines, Study, TakePart
 from tacit.crypto.signing import SigningKey
 from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema

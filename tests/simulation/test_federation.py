@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from simulator import Chances, Purse, Run, simulate
 
-from tacit.channels.federation.budget import LedgerBudget
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.budget import LedgerBudget
+from tacit.channels.studies.study import Study
 from tacit.errors import Unreachable
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Owner, Surroundings

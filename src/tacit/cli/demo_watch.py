@@ -18,7 +18,7 @@ from tacit.programs.logistic import Learning
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from tacit.channels.federation.study import Study
+    from tacit.channels.studies.study import Study
     from tacit.cli.demo_world import World
 
 __all__ = ["Watch", "watched"]

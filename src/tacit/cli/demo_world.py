@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tacit.channels.federation.study import (
+from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Party,

@@ -12,11 +12,11 @@ from tacit.cli.output import people, print_document
 from tacit.cli.roles import Role, agreed_study, learner_of, role_options
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.budget import LedgerBudget
     from tacit.channels.federation.holder import Contribute
-    from tacit.channels.federation.holder_service import Member, Ready
     from tacit.channels.federation.outbox import Outbox
-    from tacit.channels.federation.study import Study
+    from tacit.channels.roles.budget import LedgerBudget
+    from tacit.channels.roles.member_service import Member, Ready
+    from tacit.channels.studies.study import Study
     from tacit.crypto.signing import SigningKey
     from tacit.data.records import Records
     from tacit.privacy.certificate import Certificate
@@ -66,7 +66,7 @@ def join(
     one for each server; in a consortium it is a masked model, for the curator. Only connections
     to others are made; none is accepted. Interrupted, it can be started again.
     """
-    from tacit.channels.federation.budget import LedgerBudget
+    from tacit.channels.roles.budget import LedgerBudget
     from tacit.cli.results import write_result
     from tacit.errors import Unreachable
     from tacit.home import ledger_path
@@ -180,9 +180,9 @@ def _records(study: Study, path: Path) -> Records:
 async def _taken_part(
     study: Study, key: SigningKey, holder: Member, ready: Ready | None, insecure: bool
 ) -> tuple[bytes, Certificate]:
-    from tacit.channels.federation.holder_service import HolderService
+    from tacit.channels.roles.member_service import MemberService
 
-    service = HolderService(study, key, holder, insecure, ready)
+    service = MemberService(study, key, holder, insecure, ready)
     try:
         return await service.run()
     finally:

@@ -11,8 +11,8 @@ import click
 from tacit.cli.output import json_option, people
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.events import Events
-    from tacit.channels.federation.study import Study
+    from tacit.channels.roles.events import Events
+    from tacit.channels.studies.study import Study
     from tacit.programs.program import Learner
 
 __all__ = ["Role", "agreed_study", "learner_of", "role_options"]
@@ -64,8 +64,8 @@ def role_options(command: F) -> F:
 
 def agreed_study(path: Path, agree: str | None) -> Study:
     """The study in the file: well formed, signed by its author, and the one agreed to."""
-    from tacit.channels.federation.agreement import agreed
-    from tacit.channels.federation.study import Study
+    from tacit.channels.studies.agreement import agreed
+    from tacit.channels.studies.study import Study
     from tacit.home import tacit_home
 
     study = Study.load(path)
@@ -84,7 +84,7 @@ class Role:
     """The folder and the events of one role in one study."""
 
     def __init__(self, study: Study, role: str, folder: Path | None, as_json: bool) -> None:
-        from tacit.channels.federation.events import Events
+        from tacit.channels.roles.events import Events
         from tacit.home import tacit_home
 
         self.folder = folder or tacit_home() / "studies" / f"{study.name}-{role}"

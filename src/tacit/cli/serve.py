@@ -16,7 +16,7 @@ from tacit.cli.roles import Role, agreed_study, role_options
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from tacit.channels.federation.study import Study
+    from tacit.channels.studies.study import Study
     from tacit.crypto.signing import SigningKey
 
 __all__ = ["serve"]
@@ -122,12 +122,11 @@ async def _serve_aggregator(
     study: Study, key: SigningKey, role: Role, host: str, port: int, insecure: bool
 ) -> tuple[bytes, str]:
     from tacit.channels.consortium.curator import curator
-    from tacit.channels.federation import aggregator_service as services
+    from tacit.channels.federation.aggregator_service import aggregator as of_federation
+    from tacit.channels.roles.centre_service import CentreService, Make
 
-    make = services.aggregator if study.consortium is None else curator
-    service = services.AggregatorService(
-        study, key, role.folder, host, port, role.tell, insecure, make=make
-    )
+    make: Make = of_federation if study.consortium is None else curator
+    service = CentreService(study, key, role.folder, host, port, role.tell, insecure, make=make)
     await service.start()
     try:
         result = await service.run()

@@ -15,8 +15,8 @@ from tacit.cli.study_new import new_options, study_from
 from tacit.errors import CheckFailed, InputError, TacitError, UsageError
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.explain import Explanation
-    from tacit.channels.federation.study import Party, Service, Study
+    from tacit.channels.studies.explanation import Explanation
+    from tacit.channels.studies.study import Party, Service, Study
 
 __all__ = ["study"]
 
@@ -101,7 +101,7 @@ def sign(file: Path, author: str, as_json: bool) -> None:
 
 
 def _loaded(file: Path) -> Study:
-    from tacit.channels.federation.study import Study as Known
+    from tacit.channels.studies.study import Study as Known
 
     return Known.load(file)
 

@@ -13,8 +13,8 @@ import click
 from tacit.errors import UsageError
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.study import Study
-    from tacit.channels.federation.study_tables import Consortium, Noise, Party, Service
+    from tacit.channels.studies.study import Study
+    from tacit.channels.studies.tables import Consortium, Noise, Party, Service
     from tacit.data.schema import Schema
     from tacit.privacy.promise import Promise
     from tacit.programs.program import Learner
@@ -105,7 +105,7 @@ def new_options(command: F) -> F:
 
 def study_from(**given: Any) -> Study:
     """An unsigned study from the flags; what is missing is asked for."""
-    from tacit.channels.federation.study import (
+    from tacit.channels.studies.study import (
         Chosen,
         Deadlines,
         Online,
@@ -148,7 +148,7 @@ def study_from(**given: Any) -> Study:
 
 
 def _rounds(program: Learner, schema: Schema, promise: Promise) -> int:
-    from tacit.channels.federation.study import planned_rounds
+    from tacit.channels.studies.study import planned_rounds
     from tacit.programs.program import Program
 
     if not isinstance(program, Program):
@@ -160,7 +160,7 @@ def _rounds(program: Learner, schema: Schema, promise: Promise) -> int:
 
 
 def _consortium(given: dict[str, Any]) -> Consortium | None:
-    from tacit.channels.federation.study_tables import Consortium
+    from tacit.channels.studies.tables import Consortium
 
     smallest, colluding, protocol = given["smallest"], given["colluding"], given["protocol"]
     if smallest is not None:
@@ -212,7 +212,7 @@ def _ask_many(what: str, form: str, least: int) -> list[str]:
 
 
 def _service(flag: str, text: str) -> Service:
-    from tacit.channels.federation.study_tables import Service
+    from tacit.channels.studies.tables import Service
 
     name, _, rest = text.partition("=")
     address, _, key = rest.rpartition("=")
@@ -225,7 +225,7 @@ def _service(flag: str, text: str) -> Service:
 
 
 def _holder(text: str) -> Party:
-    from tacit.channels.federation.study_tables import Party
+    from tacit.channels.studies.tables import Party
 
     name, _, key = text.partition("=")
     if not (name and key):
@@ -245,7 +245,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _noise(text: str) -> Noise:
-    from tacit.channels.federation.study_tables import Noise
+    from tacit.channels.studies.tables import Noise
 
     policy, equals, number = text.partition("=")
     if text == "every-server":

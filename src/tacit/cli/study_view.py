@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tacit.channels.federation.explain import Explanation
-    from tacit.channels.federation.study import Study
+    from tacit.channels.studies.explanation import Explanation
+    from tacit.channels.studies.study import Study
 
 __all__ = ["print_study"]
 

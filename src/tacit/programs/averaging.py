@@ -74,6 +74,7 @@ class AveragedLogistic(Averaged):
     def train(self, records: Encoded, schema: Schema) -> Reals:
         if records.y is None:
             raise UsageError("logistic regression needs labels: give y, or a label column.")
+        _two_classes(schema)
         with_constant = np.column_stack([records.X, np.ones(len(records.X))])
         return self._output.train(with_constant * self._scale(schema), records.y)
 
@@ -81,12 +82,9 @@ class AveragedLogistic(Averaged):
         return self._output.bound(smallest)
 
     def model(self, average: Reals, schema: Schema) -> LogisticModel:
-        label = schema.label
-        if label is None:
-            raise UsageError('logistic regression needs a column with role = "label".')
         scale = self._scale(schema)
         coef, intercept = average[:-1] * scale, average[-1:] * scale
-        return LogisticModel(coef[None, :], intercept, class_names(label))
+        return LogisticModel(coef[None, :], intercept, _two_classes(schema))
 
     def predict(self, model: LogisticModel, X: Reals) -> Prediction | None:
         return Logistic().predict(model, X)
@@ -95,3 +93,13 @@ class AveragedLogistic(Averaged):
         """What brings every encoded record, with a constant feature for the intercept, into the
         unit ball. It follows from the schema, not from the data."""
         return 1.0 / math.hypot(self.encoder(schema).bound(Norm.L2), 1.0)
+
+
+def _two_classes(schema: Schema) -> tuple[str, ...]:
+    label = schema.label
+    classes = () if label is None else class_names(label)
+    if len(classes) != 2:
+        raise UsageError(
+            'averaged-logistic needs a column with role = "label" that has exactly two classes.'
+        )
+    return classes

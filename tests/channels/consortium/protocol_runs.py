@@ -18,7 +18,7 @@ from tacit.channels.consortium import published_curator, published_party
 from tacit.channels.consortium.local import consortium_study
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.protocols import curator_side, party_side, terms_of
-from tacit.channels.federation.study import Consortium, Study, TakePart
+from tacit.channels.studies.study import Consortium, Study, TakePart
 from tacit.crypto import dgk, paillier
 from tacit.crypto.prg import DerivedRandomness, Randomness, SeededRandomness
 from tacit.crypto.signing import SigningKey

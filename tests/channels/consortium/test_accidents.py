@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "simulation"))
 import test_consortium as accidents
 from protocol_runs import fix_keys
 
-from tacit.channels.federation.study import Consortium, Study
+from tacit.channels.studies.study import Consortium, Study
 from tacit.privacy.promise import Promise
 
 SEEDS = 40

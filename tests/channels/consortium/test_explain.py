@@ -14,7 +14,7 @@ from tacit.channels.consortium.local import consortium_study
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.rehearsal import rehearsed
 from tacit.channels.consortium.terms import JointTerms
-from tacit.channels.federation.study import Consortium, Deadlines, Study, TakePart
+from tacit.channels.studies.study import Consortium, Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.schema import Column, Schema

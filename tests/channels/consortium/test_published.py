@@ -38,10 +38,10 @@ from tacit.channels.consortium.published_letters import (
     Shares,
 )
 from tacit.channels.consortium.published_terms import PublishedTerms
-from tacit.channels.federation.budget import NoBudget
-from tacit.channels.federation.letters import Letter, read, write
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import Consortium, Study
+from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import Consortium, Study
 from tacit.crypto.minimum import smallest_place
 from tacit.crypto.paillier import PrivateKey
 from tacit.crypto.prg import Randomness, SeededRandomness

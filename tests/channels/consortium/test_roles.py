@@ -20,10 +20,10 @@ from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
 from tacit.channels.consortium.letters import Answer, Roster, Turn
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.party import Party
-from tacit.channels.federation.budget import LedgerBudget
-from tacit.channels.federation.letters import Finished, Letter, read, write
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import Deadlines, Study, TakePart
+from tacit.channels.roles.budget import LedgerBudget
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.signing import canonical
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
@@ -497,7 +497,7 @@ def test_nothing_is_revealed_unless_all_have_sent_their_vectors(
         changed(core, parties[0], change)
     assert purse(parties[0]).spent == 0
     assert parties[0]._journal.revealed() is None
-    assert turn_of(parties[0]).body == b""
+    assert turn_of(parties[0]).step == 2  # where it was
 
 
 def test_words_of_an_old_attempt_do_not_make_a_party_reveal(study: Study) -> None:

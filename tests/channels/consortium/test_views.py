@@ -37,7 +37,7 @@ from tacit.channels.consortium.published_letters import (
     Shares,
 )
 from tacit.channels.consortium.run import Run
-from tacit.channels.federation.letters import read
+from tacit.channels.roles.letters import read
 from tacit.crypto.boxes import BoxKey
 from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.ring import from_ring

@@ -11,7 +11,7 @@ import pytest
 from tacit.channels.federation import rehearsal
 from tacit.channels.federation.explain import explain
 from tacit.channels.federation.rehearsal import rehearsed
-from tacit.channels.federation.study import (
+from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Noise,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tacit.channels.federation.reckoned import reckoned
+from tacit.channels.studies.reckoned import reckoned
 from tacit.privacy.accounting import gaussian_scale
 from tacit.privacy.promise import Promise
 

@@ -10,27 +10,19 @@ import numpy as np
 import pytest
 
 from tacit.channels.federation.aggregator import Aggregator, Phase
-from tacit.channels.federation.budget import LedgerBudget, NoBudget
 from tacit.channels.federation.certify import check_result
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
-from tacit.channels.federation.letters import (
-    Finished,
-    Holders,
-    Letter,
-    News,
-    Share,
-    digest_of,
-    read,
-    write,
-)
+from tacit.channels.federation.letters import Holders, News, Share, digest_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import Deadlines, Study, TakePart
+from tacit.channels.roles.budget import LedgerBudget, NoBudget
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.schema import Column, Schema

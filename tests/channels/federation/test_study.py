@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.channels.federation.agreement import agreed
-from tacit.channels.federation.capacity import LIMIT, largest_noise
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.agreement import agreed
+from tacit.channels.studies.capacity import LIMIT, largest_noise
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, UsageError

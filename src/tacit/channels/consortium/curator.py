@@ -15,9 +15,9 @@ from tacit.channels.consortium.journals import Attempt, CuratorJournal
 from tacit.channels.consortium.letters import Answer, Roster, Turn
 from tacit.channels.consortium.protocol import CuratorSide
 from tacit.channels.consortium.protocols import certified, curator_side, terms_of
-from tacit.channels.federation.letters import Finished, Letter, read, write
-from tacit.channels.federation.server import Tell
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, Refused, TacitError, Unreachable

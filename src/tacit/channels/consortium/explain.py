@@ -15,9 +15,9 @@ from tacit.channels.consortium.protocols import terms_of
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.rehearsal import rehearsed
 from tacit.channels.consortium.terms import JointTerms, Terms
-from tacit.channels.federation.explain import BlockNoise, Explanation, promised
-from tacit.channels.federation.rehearsal import Progress
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.explanation import BlockNoise, Explanation, promised
+from tacit.channels.studies.made_up import Progress
+from tacit.channels.studies.study import Study
 from tacit.privacy.bound import Norm
 from tacit.privacy.mechanisms import Gaussian, Laplace
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.run import Key, Run
 from tacit.channels.consortium.terms import JointTerms
-from tacit.channels.federation.letters import read, write
+from tacit.channels.roles.letters import read, write
 from tacit.crypto.boxes import BoxKey
 from tacit.crypto.prg import Randomness
 from tacit.crypto.ring import from_ring, to_ring

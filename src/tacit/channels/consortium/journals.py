@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacit.channels.federation.store import Store
+from tacit.channels.roles.store import Store
 
 __all__ = ["Attempt", "CuratorJournal", "PartyJournal"]
+
+RESULT = "CREATE TABLE result (model BLOB NOT NULL, certificate TEXT NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class _Journal(Store):
         found = self.database.execute("SELECT * FROM attempt").fetchone()
         return None if found is None else Attempt(found[0], tuple(json.loads(found[1])), found[2])
 
+    def put_result(self, model: bytes, certificate: str) -> None:
+        with self.transaction():
+            self.database.execute("INSERT INTO result VALUES (?, ?)", (model, certificate))
+
+    def result(self) -> tuple[bytes, str] | None:
+        found: tuple[bytes, str] | None = self.database.execute("SELECT * FROM result").fetchone()
+        return found
+
 
 class CuratorJournal(_Journal):
     role = "curator"
@@ -41,7 +51,7 @@ class CuratorJournal(_Journal):
         "CREATE TABLE attempt (number INTEGER, roster TEXT NOT NULL, seed BLOB NOT NULL)",
         "CREATE TABLE body (step INTEGER, party TEXT, body BLOB NOT NULL,"
         " PRIMARY KEY (step, party))",
-        "CREATE TABLE result (model BLOB NOT NULL, certificate TEXT NOT NULL)",
+        RESULT,
     )
 
     def put(self, step: int, party: str, body: bytes) -> None:
@@ -52,14 +62,6 @@ class CuratorJournal(_Journal):
         rows = self.database.execute("SELECT party, body FROM body WHERE step = ?", (step,))
         return dict(rows.fetchall())
 
-    def put_result(self, model: bytes, certificate: str) -> None:
-        with self.transaction():
-            self.database.execute("INSERT INTO result VALUES (?, ?)", (model, certificate))
-
-    def result(self) -> tuple[bytes, str] | None:
-        found: tuple[bytes, str] | None = self.database.execute("SELECT * FROM result").fetchone()
-        return found
-
 
 class PartyJournal(_Journal):
     role = "party"
@@ -67,6 +69,7 @@ class PartyJournal(_Journal):
         "CREATE TABLE attempt (number INTEGER, roster TEXT NOT NULL, seed BLOB NOT NULL)",
         "CREATE TABLE body (step INTEGER PRIMARY KEY, body BLOB NOT NULL)",
         "CREATE TABLE revealed (attempt INTEGER)",
+        RESULT,
     )
 
     def put(self, step: int, body: bytes) -> None:

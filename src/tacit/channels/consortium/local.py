@@ -10,9 +10,9 @@ from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
 from tacit.channels.consortium.local_model import trained
 from tacit.channels.consortium.party import Party
-from tacit.channels.federation.budget import NoBudget
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import (
+from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import (
     Chosen,
     Consortium,
     Deadlines,
@@ -20,7 +20,7 @@ from tacit.channels.federation.study import (
     Study,
     TakePart,
 )
-from tacit.channels.federation.study import Party as Listed
+from tacit.channels.studies.study import Party as Listed
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import Records
 from tacit.data.schema import Schema

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.data.encode import Encoded
 from tacit.data.records import Records
 from tacit.errors import InputError

@@ -14,10 +14,11 @@ from tacit.channels.consortium.letters import Answer, Roster, Turn
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.protocol import PartySide
 from tacit.channels.consortium.protocols import check_consortium, party_side, terms_of
-from tacit.channels.federation.holder import Budget
-from tacit.channels.federation.letters import Finished, Letter, read, write
-from tacit.channels.federation.server import Tell
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.budget import Budget
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.member_service import Opened
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
@@ -52,8 +53,12 @@ class Party:
         self._asked = False
         self._step, self._body = 0, b""
         self.result: tuple[bytes, Certificate] | None = None
-        budget.reserve(1)
         self._attempt = journal.attempt()
+        kept = journal.result()
+        if kept is not None:  # we had it before a crash, and may not have paid
+            self._end(*kept)
+            return
+        budget.reserve(1)
         if self._attempt is not None:
             self._take_up(self._attempt)
 
@@ -78,9 +83,9 @@ class Party:
     def give_up(self) -> None:
         """There is no round to miss: the curator waits, or goes on without us."""
 
-    def has_answered(self, number: int) -> bool:
-        """There are no windows to wait for."""
-        return True
+    def opened(self, reply: Letter) -> Opened | None:
+        """There are no rounds to be in time for."""
+        return None
 
     def told(self, to: str, asked: Letter, reply: Letter | TacitError) -> None:
         self._asked = False
@@ -137,34 +142,38 @@ class Party:
             self._step += 1
             self._side.send(self._step, received)
             received = answer
-        self._send(received)
+        self._advance(self._next(received))
 
     def _go_on(self, answer: Answer) -> None:
         if answer.step != self._step or self._step > self._terms.steps:
             return
+        body = self._next(answer.body)  # refuses what is wrong, before it is kept
         self._journal.put(answer.step, answer.body)
-        self._send(answer.body)
+        self._advance(body)
 
-    def _send(self, received: bytes) -> None:
-        """The next step. Before the one that reveals, it is paid, and noted for good."""
+    def _next(self, received: bytes) -> bytes:
+        step = self._step + 1
+        return b"" if step > self._terms.steps else self._side.send(step, received)
+
+    def _advance(self, body: bytes) -> None:
+        """Take the next step. The one that reveals is paid first, and noted for good."""
         assert self._attempt is not None
         self._step += 1
-        if self._step > self._terms.steps:
-            self._body = b""
-            return
         if self._step == self._terms.reveals_at and self._journal.revealed() is None:
-            self._body = b""
-            body = self._side.send(self._step, received)  # refuses what it must not reveal for
             self._budget.spend(1)
             self._journal.reveal(self._attempt.number)
-            self._body = body
-            return
-        self._body = self._side.send(self._step, received)
+        self._body = body
 
     # ── the end ──
 
     def _take(self, finished: Finished) -> None:
-        certificate = check_consortium(self.study, finished.model, finished.certificate)
-        self._budget.settle(finished.certificate)
-        self.result = finished.model, certificate
+        check_consortium(self.study, finished.model, finished.certificate)
+        # First the result, then the bill: whoever crashes after paying could not ask for it again.
+        self._journal.put_result(finished.model, finished.certificate)
+        self._end(finished.model, finished.certificate)
+
+    def _end(self, model: bytes, text: str) -> None:
+        certificate = check_consortium(self.study, model, text)
+        self._budget.settle(text)
+        self.result = model, certificate
         self._tell("model received")

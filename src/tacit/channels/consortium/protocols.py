@@ -14,8 +14,8 @@ from tacit.channels.consortium.published_party import PublishedParty
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.run import Run, Word
 from tacit.channels.consortium.terms import JointTerms, Terms
-from tacit.channels.federation.letters import read
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.letters import read
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import Randomness
 from tacit.crypto.signing import SigningKey, digest, signed_by
 from tacit.errors import CheckFailed

@@ -25,7 +25,7 @@ from tacit.channels.consortium.published_letters import (
 )
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.run import Key, Run
-from tacit.channels.federation.letters import read, write
+from tacit.channels.roles.letters import read, write
 from tacit.crypto import dgk, paillier
 from tacit.crypto.blind_permute import blinds, inverse, permuted, random_permutation
 from tacit.crypto.comparison import begin_signs, finish_signs

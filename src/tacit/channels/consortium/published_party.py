@@ -42,7 +42,7 @@ from tacit.channels.consortium.published_letters import (
 )
 from tacit.channels.consortium.published_terms import NOISE_BITS, PublishedTerms
 from tacit.channels.consortium.run import Run
-from tacit.channels.federation.letters import read, write
+from tacit.channels.roles.letters import read, write
 from tacit.crypto import dgk, paillier
 from tacit.crypto.blind_permute import blinds, inverse, random_permutation
 from tacit.crypto.boxes import BoxKey

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.consortium.terms import FINE, Terms
-from tacit.channels.federation.capacity import largest_noise
+from tacit.channels.studies.capacity import largest_noise
 from tacit.crypto.blind_permute import HIDING_BITS
 from tacit.crypto.packing import Packing
 from tacit.crypto.prg import Randomness

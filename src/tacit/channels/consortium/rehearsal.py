@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.channels.consortium.protocols import terms_of
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.terms import JointTerms, Terms
-from tacit.channels.federation.rehearsal import (
+from tacit.channels.studies.made_up import (
     HELD_OUT,
     MOST_RECORDS,
     MOST_WORK,
@@ -26,7 +26,7 @@ from tacit.channels.federation.rehearsal import (
     rows_of,
     scored,
 )
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.errors import UsageError
 from tacit.programs.files import from_bytes

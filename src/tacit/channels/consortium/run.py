@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tacit.channels.consortium.terms import Terms
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.errors import CheckFailed
 from tacit.privacy.certificate import statement

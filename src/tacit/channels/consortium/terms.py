@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.channels.federation.capacity import LIMIT, largest_noise
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.capacity import LIMIT, largest_noise
+from tacit.channels.studies.study import Study
 from tacit.errors import CheckFailed, InputError, UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.bound import Bound, Grid, Norm
@@ -93,7 +93,7 @@ class Terms(ABC):
         if found >= LIMIT:
             raise UsageError(
                 f"study {self.study.name}: a sum of {len(self.roster)} models does not fit 62 "
-                "bits: take a larger penalty, or a smaller `smallest`."
+                "bits: take a smaller penalty, or a smaller `smallest`."
             )
         return found
 

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import certified, checked_attestation
 from tacit.channels.federation.journal import Journal, Step
-from tacit.channels.federation.letters import Finished, Holders, Letter, News, read, write
+from tacit.channels.federation.letters import Holders, News
 from tacit.channels.federation.noise_plan import NoisePlan
-from tacit.channels.federation.server import Tell
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Witness

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tacit.channels.federation.letters import read
 from tacit.channels.federation.noise_plan import NoisePlan, took_part
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.letters import read
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest, signed_by
 from tacit.errors import CheckFailed
 from tacit.privacy.accounting import cost

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.holder import Contribute
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.data.records import Records
 from tacit.engines import Engine, Serial
 from tacit.programs.holding import Holding

@@ -3,80 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
 
-from tacit.channels.federation.rehearsal import Loss, Progress, rehearsed
-from tacit.channels.federation.study import Study
+from tacit.channels.federation.rehearsal import rehearsed
+from tacit.channels.studies.explanation import BlockNoise, Explanation, promised
+from tacit.channels.studies.made_up import Progress
+from tacit.channels.studies.study import Study
 from tacit.privacy.bound import Norm
-from tacit.privacy.promise import Adjacency, Unit
 from tacit.programs.program import Query
 
-__all__ = ["BlockNoise", "Explanation", "explain", "promised"]
-
-
-@dataclass(frozen=True, slots=True)
-class BlockNoise:
-    """The noise of something that is released, as standard deviations in its own unit.
-
-    adder      who adds noise: each server, each party
-    one_part   what one of them adds
-    central    what one trusted place would add for the same promise
-    """
-
-    block: str
-    mechanism: str
-    length: int
-    bound: float
-    adder: str
-    one_part: float
-    result: float
-    central: float
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What people decide by.
-
-    sees       who → what they see, in sentences
-    factor     how many times as large the noise of the result is as a trusted place's would be
-    loss       from a rehearsal on made-up data; None if it was not asked for
-    """
-
-    promise: str
-    trust: str
-    sees: dict[str, list[str]]
-    noise: list[BlockNoise]
-    factor: float
-    noise_words: str
-    cost: str
-    drop_out: list[str]
-    loss: Loss | None
-
-    @property
-    def lines(self) -> list[str]:
-        """All of it as sentences."""
-        seen = [f"{who}: {line}" for who, lines in self.sees.items() for line in lines]
-        blocks = [
-            f"Noise of {n.block} ({n.mechanism}, {n.length} numbers, one unit contributes at most "
-            f"{n.bound:g}): {n.adder} adds a standard deviation of {n.one_part:.4g}; the result "
-            f"has {n.result:.4g}; a trusted place would add {n.central:.4g}."
-            for n in self.noise
-        ]
-        loss = [] if self.loss is None else [str(self.loss)]
-        return [
-            self.promise,
-            self.trust,
-            *seen,
-            self.noise_words,
-            *blocks,
-            self.cost,
-            *self.drop_out,
-            *loss,
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+__all__ = ["explain"]
 
 
 def explain(
@@ -99,24 +34,6 @@ def explain(
         cost=_cost(study),
         drop_out=_drop_out(study),
         loss=None if quick else rehearsed(study, records, progress),
-    )
-
-
-def promised(study: Study) -> str:
-    """The promise, in words."""
-    promise = study.promise
-    if not promise.is_private:
-        return "NO PROMISE: epsilon is infinite, and the exact sums will be seen by everyone."
-    what = {
-        Unit.RECORD: "any single record",
-        Unit.PERSON: "all records of any single person",
-        Unit.HOLDER: "all records of any single holder",
-    }[promise.unit]
-    change = "were exchanged" if promise.adjacency is Adjacency.REPLACE else "were not there"
-    delta = f", except with probability {promise.delta:g}" if promise.delta else ""
-    return (
-        f"The promise ({promise}): if {what} {change}, whatever anyone sees would be at most "
-        f"{math.exp(promise.epsilon):.3g} times as likely or unlikely{delta}."
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords, TableRecords
 from tacit.engines import Serial

@@ -13,20 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import check_result
-from tacit.channels.federation.letters import (
-    Finished,
-    Letter,
-    News,
-    Share,
-    context_of,
-    digest_of,
-    read,
-    write,
-)
+from tacit.channels.federation.letters import News, Share, context_of, digest_of
 from tacit.channels.federation.noise_plan import NoisePlan, asked_by
 from tacit.channels.federation.outbox import Outbox
-from tacit.channels.federation.server import Tell
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.budget import Budget
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.member_service import Opened
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring import to_ring
 from tacit.crypto.sharing import split
@@ -34,7 +28,7 @@ from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
 from tacit.programs.program import Query
 
-__all__ = ["Budget", "Contribute", "Contribution", "Holder"]
+__all__ = ["Contribute", "Contribution", "Holder"]
 
 
 class Contribution(Protocol):
@@ -48,19 +42,6 @@ class Contribution(Protocol):
 
 
 Contribute = Callable[[Any, Query], Contribution]
-
-
-class Budget(Protocol):
-    """A holder's ledger, as far as one study needs it."""
-
-    def reserve(self, number: int) -> None:
-        """Set aside what round `number` needs, or find that it was; Refused if it cannot be had."""
-
-    def spend(self, number: int) -> None:
-        """Shares leave from here on; on the disk on return."""
-
-    def settle(self, certificate: str | None) -> None:
-        """Charge what was spent for good, and give back what was not."""
 
 
 class Holder:
@@ -114,9 +95,12 @@ class Holder:
         self._asked.update(to for to, _ in wanted)
         return wanted
 
-    def has_answered(self, number: int) -> bool:
-        """Whether shares were made for this round, by us or before a crash."""
-        return self._outbox.has_round(number)
+    def opened(self, reply: Letter) -> Opened | None:
+        """The round that a reply tells of, if it tells of one."""
+        if reply.kind != "round":
+            return None
+        news = read(News, reply.body)
+        return Opened(news.seconds, not self._outbox.has_round(news.number))
 
     def leaving(self) -> tuple[str, Letter]:
         """The last letter of a holder that will not come back."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacit.channels.federation.store import Store
+from tacit.channels.roles.store import Store
 
 __all__ = ["Journal", "Step"]
 

@@ -13,35 +13,15 @@ aggregator  → server       open     a round, with its state
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
 from tacit.errors import InputError
 
-__all__ = [
-    "Finished",
-    "Holders",
-    "Letter",
-    "News",
-    "Share",
-    "context_of",
-    "digest_of",
-    "read",
-    "write",
-]
+__all__ = ["Holders", "News", "Share", "context_of", "digest_of"]
 
 SEED_BYTES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A request or its reply. The envelope (study, sender, signature) is the wire's business."""
-
-    kind: str
-    round: int
-    body: bytes = b""
 
 
 class News(msgspec.Struct, frozen=True):
@@ -50,13 +30,6 @@ class News(msgspec.Struct, frozen=True):
     number: int
     seconds: float
     state: bytes
-
-
-class Finished(msgspec.Struct, frozen=True):
-    """The study is over: its model and the certificate."""
-
-    model: bytes
-    certificate: str
 
 
 class Holders(msgspec.Struct, frozen=True):
@@ -82,21 +55,6 @@ class Share(msgspec.Struct, frozen=True):
             raise InputError(
                 f"a {self.form} share of {length} numbers has {size} bytes, not {len(self.body)}."
             )
-
-
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-def write(body: msgspec.Struct) -> bytes:
-    return msgspec.msgpack.encode(body)
-
-
-def read(kind: type[T], body: bytes) -> T:
-    """The body of a letter; InputError for anything else."""
-    try:
-        return msgspec.msgpack.decode(body, type=kind)
-    except msgspec.MsgspecError:
-        raise InputError(f"the message does not hold a {kind.__name__.lower()}.") from None
 
 
 def digest_of(state: bytes) -> bytes:

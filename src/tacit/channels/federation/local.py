@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tacit.channels.federation.aggregator import Aggregator
-from tacit.channels.federation.budget import NoBudget
 from tacit.channels.federation.contribution import from_records
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
-from tacit.channels.federation.store import MEMORY
-from tacit.channels.federation.study import (
+from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Noise,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.errors import Refused, TacitError
 from tacit.privacy.certificate import Participation
 from tacit.privacy.mechanisms import Gaussian, Laplace

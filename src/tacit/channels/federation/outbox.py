@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tacit.channels.federation.store import Store
+from tacit.channels.roles.store import Store
 
 __all__ = ["Outbox"]
 

@@ -14,18 +14,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tacit.channels.federation.certify import Attestation
-from tacit.channels.federation.letters import (
-    Holders,
-    Letter,
-    Share,
-    context_of,
-    digest_of,
-    read,
-    write,
-)
+from tacit.channels.federation.letters import Holders, Share, context_of, digest_of
 from tacit.channels.federation.noise_plan import NoisePlan, asked_by, took_part
 from tacit.channels.federation.server_store import Round, ServerStore
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring import RingSum
 from tacit.crypto.signing import SigningKey
@@ -33,9 +27,7 @@ from tacit.errors import InputError, Refused, TacitError
 from tacit.privacy.certificate import statement
 from tacit.programs.program import Query
 
-__all__ = ["Server", "Tell"]
-
-Tell = Callable[..., None]  # what happened, for people and pages: tell("round closed", round=3)
+__all__ = ["Server"]
 
 
 class Server:

@@ -6,18 +6,20 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tacit.channels.federation.letters import Letter
-from tacit.channels.federation.server import Server, Tell
+from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.envelopes import letter_of
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Letter
+from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
 from tacit.crypto.signing import SigningKey
-from tacit.errors import InputError, Refused, TacitError
+from tacit.errors import InputError, TacitError
 from tacit.programs.files import to_bytes
 from tacit.wire.message import Message
 from tacit.wire.service import Service, application
 
-__all__ = ["Desk", "ServerService", "letter_of"]
+__all__ = ["Desk", "ServerService"]
 
 SMALL = 4096  # bytes of a message that carries next to nothing
 GROWTH = 4  # states may grow from round to round, but not without end
@@ -135,10 +137,3 @@ class ServerService:
             case "present" | "attest" | "finish":
                 return SMALL
         raise InputError(f"a server does not know how to {kind[:20]}.")
-
-
-def letter_of(message: Message, study: Study) -> Letter:
-    """The letter in an authentic message, if it belongs to this study."""
-    if message.study != study.digest:
-        raise Refused("this message belongs to another study.")
-    return Letter(message.kind, message.round, message.body)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.channels.federation.store import Store
+from tacit.channels.roles.store import Store
 from tacit.privacy.bound import Norm
 from tacit.programs.program import Block, Query
 

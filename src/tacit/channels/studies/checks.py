@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from tacit.privacy.promise import Unit
 
 if TYPE_CHECKING:
-    from tacit.channels.federation.study import Study
-    from tacit.channels.federation.study_tables import Consortium, Party, Service
+    from tacit.channels.studies.study import Study
+    from tacit.channels.studies.tables import Consortium, Party, Service
 
 __all__ = ["LOOPBACK", "problems"]
 

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from tacit.channels.federation.study import Study
+from typing import Protocol
+
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
 from tacit.privacy.ledger import Ledger, Reservation
 
-__all__ = ["LedgerBudget", "NoBudget"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget"]
+
+
+class Budget(Protocol):
+    """A holder's ledger, as far as one study needs it."""
+
+    def reserve(self, number: int) -> None:
+        """Set aside what round `number` needs, or find that it was; Refused if it cannot be had."""
+
+    def spend(self, number: int) -> None:
+        """Shares leave from here on; on the disk on return."""
+
+    def settle(self, certificate: str | None) -> None:
+        """Charge what was spent for good, and give back what was not."""
 
 
 class LedgerBudget:

@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from tacit.channels.federation.capacity import LIMIT, largest_contribution, largest_noise
-from tacit.channels.federation.reckoned import reckoned
-from tacit.channels.federation.study_checks import problems
-from tacit.channels.federation.study_file import FORMAT, canonical_form, read_toml, write_toml
-from tacit.channels.federation.study_tables import (
+from tacit.channels.studies.capacity import LIMIT, largest_contribution, largest_noise
+from tacit.channels.studies.checks import problems
+from tacit.channels.studies.file import FORMAT, canonical_form, read_toml, write_toml
+from tacit.channels.studies.reckoned import reckoned
+from tacit.channels.studies.tables import (
     Chosen,
     Consortium,
     Deadlines,

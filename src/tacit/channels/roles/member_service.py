@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from tacit.channels.federation.letters import Letter, News, read
-from tacit.channels.federation.study import Study
+from tacit.channels.roles.letters import Letter
+from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
 from tacit.wire.client import Client, Peer
 
-__all__ = ["HolderService", "Member", "Ready"]
+__all__ = ["Member", "MemberService", "Ready"]
 
 PAUSE = 0.2  # seconds before somebody who was not reached is tried again, doubled up to …
 LONGEST_PAUSE = 5.0
 PATIENCE = 3  # gathering deadlines without a word from the aggregator before we give up
 
 Ready = Callable[[float], Awaitable[None]]
+
+
+class Opened(NamedTuple):
+    """A round that a reply tells of: how long it lasts, and whether we have not answered it yet."""
+
+    seconds: float
+    is_new: bool
 
 
 class Member(Protocol):
@@ -36,10 +43,10 @@ class Member(Protocol):
 
     def give_up(self) -> None: ...
 
-    def has_answered(self, number: int) -> bool: ...
+    def opened(self, reply: Letter) -> Opened | None: ...
 
 
-class HolderService:
+class MemberService:
     """One holder in one study. `ready` waits for new records in an online study."""
 
     def __init__(
@@ -89,11 +96,11 @@ class HolderService:
             return error
         except TacitError as error:
             return error
-        if reply.kind == "round":
-            news = read(News, reply.body)
-            self._round_ends = self._now() + news.seconds
-            if self._ready is not None and not self._holder.has_answered(news.number):
-                await self._ready(news.seconds)
+        opened = self._holder.opened(reply)
+        if opened is not None:
+            self._round_ends = self._now() + opened.seconds
+            if self._ready is not None and opened.is_new:
+                await self._ready(opened.seconds)
         return reply
 
     async def _bear(self, error: TacitError) -> None:

@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from tacit.channels.federation.study import Study
+from tacit.channels.studies.study import Study
 from tacit.errors import InputError, Refused
 
 __all__ = ["agreed"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from tacit.channels.federation.study import Study
+    from tacit.channels.studies.study import Study
 
 __all__ = ["FORMAT", "canonical_form", "read_toml", "write_toml"]
 

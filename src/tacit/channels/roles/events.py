@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Events"]
+__all__ = ["Events", "Tell"]
+
+Tell = Callable[..., None]  # what happened, for people and pages: tell("round closed", round=3)
 
 
 class Events:

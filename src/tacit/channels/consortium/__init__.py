@@ -1,0 +1,1 @@
+"""The consortium channel: parties average models that each has trained alone."""

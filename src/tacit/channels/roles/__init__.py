@@ -1,0 +1,1 @@
+"""What the roles of every channel between several parties are built from."""

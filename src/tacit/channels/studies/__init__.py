@@ -1,0 +1,1 @@
+"""Studies: what several holders agree to learn together, in one signed file."""
