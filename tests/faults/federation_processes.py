@@ -112,7 +112,9 @@ class Roles:
 
     # ── starting ──
 
-    def start(self, name: str, point: str = "", number: int = 0, how: str = "KILL") -> Process:
+    def start(
+        self, name: str, point: str = "", number: int = 0, how: str = "KILL", *, words: str = ""
+    ) -> Process:
         """Start a role, or start it again; armed to KILL or STOP itself at a point of a round."""
         armed = [str(self.child), point, str(number), how] if point else ["-m", "tacit.cli"]
         life = self.lives[name] = self.lives.get(name, 0) + 1
@@ -120,7 +122,7 @@ class Roles:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         with log.open("wb") as errors:
             popen = subprocess.Popen(
-                [sys.executable, *armed, *self._words(name)],
+                [sys.executable, *armed, *self._words(name), *words.split()],
                 env={**environment, "TACIT_HOME": str(self.root / name)},
                 cwd=self.root / name,
                 stdin=subprocess.DEVNULL,

@@ -242,3 +242,16 @@ def test_a_holder_that_is_late_is_left_out_and_returns(tmp_path: Path) -> None:
         assert (part.holders, part.fewest, part.rounds) == (3, 2, ROUNDS)
         for holder in HOLDERS:
             check_ledger(roles, holder)
+
+
+def test_a_holder_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
+    with federation(tmp_path, round_seconds=3600.0) as roles:
+        freeze_before_round(roles, 3, "h3")
+        roles.kill("h3")
+        roles.start("h3", words="--leave")
+        roles.until("aggregator", "holder left", holder="h3")
+        roles.finish()
+        done = [e["holders"] for e in roles.events("aggregator") if e["event"] == "round done"]
+        assert done == [3, 3, *[2] * (ROUNDS - 2)]
+        for holder in HOLDERS:
+            check_ledger(roles, holder)

@@ -36,6 +36,7 @@ IN_MEMORY = 2**30  # bytes: a file below this is read once, a larger one in ever
     help="Your records; with --follow, a folder or file that grows.",
 )
 @click.option("--follow", is_flag=True, help="Use records as they arrive, each in one window.")
+@click.option("--leave", is_flag=True, help="Leave for good: nobody waits for you any more.")
 @click.option("--dataset", help="Which budget of your ledger pays; by default the file's name.")
 @click.option(
     "--ledger", "ledger_file", type=click.Path(path_type=Path), help="By default your own."
@@ -51,6 +52,7 @@ def join(
     study_file: Path,
     data_path: Path,
     follow: bool,
+    leave: bool,
     dataset: str | None,
     ledger_file: Path | None,
     out: Path,
@@ -79,6 +81,9 @@ def join(
     role = Role(study, f"holder-{name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
     budget = LedgerBudget(study, ledger, dataset or data_path.stem)
+    if leave:
+        _leave(study, key, budget, insecure, as_json)
+        return
     make = _holder if study.consortium is None else _party
     member, ready = make(study, key, role, data_path, budget)
     try:
@@ -92,6 +97,21 @@ def join(
     out.mkdir(parents=True, exist_ok=True)
     files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
     _report(study, certificate, files, as_json)
+
+
+def _leave(
+    study: Study, key: SigningKey, budget: LedgerBudget, insecure: bool, as_json: bool
+) -> None:
+    """Tell the aggregator, and charge what was begun; what was only reserved is given back."""
+    from tacit.channels.roles.member_service import say_goodbye
+    from tacit.wire.loop import run
+
+    run(say_goodbye(study, key, insecure))
+    budget.settle(None)
+    if as_json:
+        print_document({"role": "holder", "study": study.name, "left": True})
+    else:
+        people().print(f"You have left study {study.name}. What was begun is in your ledger.")
 
 
 def _holder(

@@ -39,8 +39,6 @@ class Member(Protocol):
 
     def told(self, to: str, asked: Letter, reply: Letter | TacitError) -> None: ...
 
-    def leaving(self) -> tuple[str, Letter]: ...
-
     def give_up(self) -> None: ...
 
     def opened(self, reply: Letter) -> Opened | None: ...
@@ -75,14 +73,6 @@ class MemberService:
                 await asyncio.to_thread(self._holder.told, to, letter, reply)
         return self._holder.result
 
-    async def leave(self) -> None:
-        """Tell the aggregator not to wait for us; it may be gone itself."""
-        to, letter = self._holder.leaving()
-        try:
-            await self._client.ask(self._peers[to], letter.kind, letter.round, timeout=5.0)
-        except TacitError:
-            return
-
     async def aclose(self) -> None:
         await self._client.aclose()
 
@@ -111,3 +101,13 @@ class MemberService:
             raise error
         await asyncio.sleep(self._pause)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+
+async def say_goodbye(study: Study, key: SigningKey, insecure: bool = False) -> None:
+    """Tell the centre of the study that we leave for good."""
+    client = Client(key, study.digest, insecure)
+    centre = study.aggregator
+    try:
+        await client.ask(Peer(centre.name, centre.address, centre.key), "leave", 0)
+    finally:
+        await client.aclose()
