@@ -77,7 +77,7 @@ def flags(**changes: str) -> list[str]:
 
 @pytest.fixture
 def written(tacit: Any) -> Path:
-    assert tacit("study", "new", "study.toml", *flags()).code == 0
+    assert tacit("study", "new", "study.toml", *flags(colluding="0")).code == 0
     return Path("study.toml")
 
 
@@ -103,6 +103,13 @@ def test_new_writes_the_protocol_as_published(tacit: Any) -> None:
     assert tacit("study", "check", "study.toml").code == 0
 
 
+def test_one_curious_party_is_reckoned_with_unless_told_otherwise(tacit: Any) -> None:
+    assert tacit("study", "new", "study.toml", *flags()).code == 0
+    study = Study.load("study.toml")
+    assert study.consortium is not None
+    assert (study.consortium.colluding, study.take_part.minimum) == (1, 3)
+
+
 def test_new_asks_for_no_servers(tacit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["heart-2026", "Who?", "", "2", "schema.toml", CURATOR])
     holders = iter([f"a={'d' * 64}", f"b={'e' * 64}", ""])
@@ -112,7 +119,7 @@ def test_new_asks_for_no_servers(tacit: Any, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.termui.visible_prompt_func", answer)
-    assert tacit("study", "new", "study.toml", "--smallest", "50").code == 0
+    assert tacit("study", "new", "study.toml", "--smallest", "50", "--colluding", "0").code == 0
     study = Study.load("study.toml")
     assert (study.chosen.name, study.promise.epsilon) == ("averaged-logistic", 2)
     assert (next(answers, None), next(holders, None)) == (None, None)

@@ -86,7 +86,7 @@ OPTIONS = [
     click.option(
         "--colluding",
         type=int,
-        help="Consortium: so many parties may work with the curator [default: 0].",
+        help="Consortium: so many parties may work with the curator [default: 1; 0 as published].",
     ),
     click.option(
         "--protocol",
@@ -164,7 +164,13 @@ def _consortium(given: dict[str, Any]) -> Consortium | None:
 
     smallest, colluding, protocol = given["smallest"], given["colluding"], given["protocol"]
     if smallest is not None:
-        return Consortium(protocol=protocol or "joint", colluding=colluding or 0, smallest=smallest)
+        # One at least: a curious party can take its own part of the noise away.
+        usual = 0 if protocol == "as-published" else 1
+        return Consortium(
+            protocol=protocol or "joint",
+            colluding=usual if colluding is None else colluding,
+            smallest=smallest,
+        )
     if colluding is not None or protocol is not None:
         raise UsageError(
             "--colluding and --protocol are a consortium's: also give --smallest, the number of "
