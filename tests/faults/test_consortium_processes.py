@@ -42,8 +42,9 @@ SCHEMA = Schema(
         Column(name="ill", type="boolean", role="label"),
     )
 )
-SHORT = 8.0  # seconds for a step, where somebody does not come back
+SHORT = 20.0  # seconds for a step, where somebody does not come back
 LONG = 60.0
+TERMS = Consortium(colluding=0, smallest=200)
 UNREACHABLE = 5  # exit code
 
 
@@ -57,11 +58,11 @@ class Members(Roles):
 
 
 @contextmanager
-def consortium(root: Path, step_seconds: float) -> Iterator[Members]:
+def consortium(root: Path, step_seconds: float, terms: Consortium = TERMS) -> Iterator[Members]:
     names = ("aggregator", *HOLDERS)
     keys = {n: SigningKey.load_or_create(root / n / "keys" / "holder.pem") for n in names}
     port = reserved()
-    study = written(keys, port.getsockname()[1], step_seconds)
+    study = written(keys, port.getsockname()[1], step_seconds, terms)
     (root / "study.toml").write_text(study.to_toml(), encoding="utf-8")
     members = Members(root, study, [port], child=CHILD)
     for holder in HOLDERS:
@@ -75,7 +76,9 @@ def consortium(root: Path, step_seconds: float) -> Iterator[Members]:
         port.close()
 
 
-def written(keys: dict[str, SigningKey], port: int, step_seconds: float) -> Study:
+def written(
+    keys: dict[str, SigningKey], port: int, step_seconds: float, terms: Consortium
+) -> Study:
     return Study(
         name=NAME,
         question="Who is ill?",
@@ -91,7 +94,7 @@ def written(keys: dict[str, SigningKey], port: int, step_seconds: float) -> Stud
         ),
         holders=tuple(Party(name=name, key=keys[name].public_key) for name in HOLDERS),
         schema=SCHEMA,
-        consortium=Consortium(colluding=0, smallest=200),
+        consortium=terms,
     ).signed(keys["aggregator"])
 
 
@@ -211,3 +214,13 @@ def test_who_vanished_in_the_last_step_is_waited_for(tmp_path: Path) -> None:
         assert "h3 vanished in the last step" in stopped.log.read_text()
         members.start_all()
         check_the_end(members)
+
+
+def test_the_protocol_as_published_runs_and_is_marked(tmp_path: Path) -> None:
+    terms = Consortium(protocol="as-published", colluding=0, smallest=200, key_bits=2048)
+    with consortium(tmp_path, 300.0, terms) as members:
+        members.start_all()
+        check_the_end(members)
+        certificate = members.certificate()
+        assert not certificate.promise_holds
+        assert any("does NOT hold" in warning for warning in certificate.warnings)
