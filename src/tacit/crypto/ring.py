@@ -59,23 +59,27 @@ class RingSum:
         return self._sum.copy()
 
     def add(self, bodies: Sequence[bytes]) -> None:
-        """Add full shares as they were received."""
+        """Add full shares as they were received, each of a length that was checked then."""
+        length = len(self._sum)
+        added = np.zeros(length, dtype=np.uint64)
+        count = JOINED // length if length <= SMALL else 1
+        for first in range(0, len(bodies), count):
+            some = bodies[first : first + count]
+            joined = some[0] if count == 1 else b"".join(some)
+            # One look at the joined length is a quarter of the time of a look at every body.
+            if len(joined) != WORD_BYTES * length * len(some):
+                self._refuse(some)
+            added += np.frombuffer(joined, dtype="<u8").reshape(-1, length).sum(axis=0)
+        self._sum += added
+
+    def _refuse(self, bodies: Sequence[bytes]) -> None:
         length = len(self._sum)
         size = WORD_BYTES * length
-        wrong = set(map(len, bodies)) - {size}
-        if wrong:
-            raise InputError(
-                f"a share of {length} words has {size} bytes, not {min(wrong)}: its holder follows "
-                "another study or round."
-            )
-        if length > SMALL:
-            for body in bodies:
-                self._sum += np.frombuffer(body, dtype="<u8")
-            return
-        count = JOINED // length
-        for first in range(0, len(bodies), count):
-            joined = b"".join(bodies[first : first + count])
-            self._sum += np.frombuffer(joined, dtype="<u8").reshape(-1, length).sum(axis=0)
+        wrong = next(len(body) for body in bodies if len(body) != size)
+        raise InputError(
+            f"a share of {length} words has {size} bytes, not {wrong}: its holder follows another "
+            "study or round."
+        )
 
     def add_rows(self, rows: NDArray[np.uint64]) -> None:
         """Add full shares that lie one after another in memory: the rows of one matrix."""
