@@ -51,7 +51,7 @@ class Server:
     def _recall(self) -> None:
         """All that is in memory, from the store: after a start, a crash or a failed write."""
         self._rounds = {r.number: r for r in self._store.rounds()}
-        self._arrived = self._store.digests(self._last)
+        self._arrived = self._store.arrived(self._last)
         self._plan = NoisePlan(self.study)
         for done in self._rounds.values():
             if done.holders is not None:
@@ -125,7 +125,7 @@ class Server:
         self._store.open_round(number, digest_of(state), query)
         self._store.drop_shares(number)
         self._rounds[number] = Round(number, digest_of(state), query)
-        self._arrived = {}
+        self._arrived = set()
         self._tell("round opened", round=number, length=query.length)
 
     def _may_open(self, number: int) -> None:
@@ -145,19 +145,18 @@ class Server:
         known = self._rounds.get(number)
         if known is None:
             raise Refused(f"round {number} is not open.")
-        digest = digest_of(body)
+        share = read(Share, body)
         if number == self._last and holder in self._arrived:
-            if self._arrived[holder] != digest:
+            if self._store.share(number, holder) != (share.form, share.body):
                 raise Refused(f"another share of this holder is here for round {number}.")
             return Letter("stored", number)  # sent again: the answer may have been lost
         if known.holders is not None:
             raise Refused(f"round {number} is closed: take part in the next.")
-        share = read(Share, body)
         if share.state != known.state:
             raise Refused(f"this share was made for another state of round {number}.")
         share.check(known.query.length)
-        self._store.put_share(number, holder, digest, share.form, share.body)
-        self._arrived[holder] = digest
+        self._store.put_share(number, holder, share.form, share.body)
+        self._arrived.add(holder)
         self._tell("share received", round=number, holder=self._names[holder])
         return Letter("stored", number)
 

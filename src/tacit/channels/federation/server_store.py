@@ -29,11 +29,14 @@ class Round:
 
 class ServerStore(Store):
     role = "server"
+    page_bytes = (
+        32768  # half the time of small pages for shares of 80 kB, and no more for short ones
+    )
     tables = (
         "CREATE TABLE round (number INTEGER PRIMARY KEY, state BLOB NOT NULL,"
         " query TEXT NOT NULL, holders TEXT, answer BLOB)",
-        "CREATE TABLE share (round INTEGER, holder TEXT, digest BLOB NOT NULL, form TEXT NOT NULL,"
-        " body BLOB NOT NULL, PRIMARY KEY (round, holder))",
+        "CREATE TABLE share (round INTEGER, holder TEXT, form TEXT NOT NULL, body BLOB NOT NULL,"
+        " PRIMARY KEY (round, holder))",
         "CREATE TABLE finished (yes INTEGER)",
     )
 
@@ -56,15 +59,20 @@ class ServerStore(Store):
             (json.dumps(list(holders)), answer, number),
         )
 
-    def put_share(self, number: int, holder: str, digest: bytes, form: str, body: bytes) -> None:
-        self.database.execute(
-            "INSERT INTO share VALUES (?, ?, ?, ?, ?)", (number, holder, digest, form, body)
-        )
+    def put_share(self, number: int, holder: str, form: str, body: bytes) -> None:
+        self.database.execute("INSERT INTO share VALUES (?, ?, ?, ?)", (number, holder, form, body))
 
-    def digests(self, number: int) -> dict[str, bytes]:
-        """What has arrived in this round, by holder."""
-        rows = self.database.execute("SELECT holder, digest FROM share WHERE round = ?", (number,))
-        return dict(rows.fetchall())
+    def share(self, number: int, holder: str) -> tuple[str, bytes]:
+        """The form and the body of a share that has arrived."""
+        found: tuple[str, bytes] = self.database.execute(
+            "SELECT form, body FROM share WHERE round = ? AND holder = ?", (number, holder)
+        ).fetchone()
+        return found
+
+    def arrived(self, number: int) -> set[str]:
+        """Whose shares are here for this round."""
+        rows = self.database.execute("SELECT holder FROM share WHERE round = ?", (number,))
+        return {holder for (holder,) in rows}
 
     def bodies(self, number: int, form: str, holders: set[str]) -> Iterator[list[bytes]]:
         """The shares of these holders that have this form, some at a time."""

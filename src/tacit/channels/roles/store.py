@@ -17,6 +17,7 @@ from tacit.errors import InputError, Refused
 __all__ = ["MEMORY", "Store"]
 
 MEMORY = ":memory:"
+WAL_BYTES = 2**22  # of the log before it is written back
 
 
 class Store:
@@ -24,6 +25,7 @@ class Store:
 
     role: str
     tables: tuple[str, ...]
+    page_bytes = 4096  # larger where long bodies are kept: they are cut into fewer pages
 
     def __init__(self, path: str | Path, study: str) -> None:
         self.path = str(path)
@@ -39,7 +41,9 @@ class Store:
 
     def _prepare(self, study: str) -> None:
         run = self.database.execute
+        run(f"PRAGMA page_size={self.page_bytes}")
         run("PRAGMA journal_mode=WAL")
+        run(f"PRAGMA wal_autocheckpoint={WAL_BYTES // self.page_bytes}")
         run("PRAGMA synchronous=FULL")
         run("PRAGMA secure_delete=ON")  # a share that is dropped does not stay in a free page
         with self.transaction():
