@@ -259,8 +259,8 @@ class HolderNode(Node):
             return
         if world.happens(world.chances.leave):
             self.left = True
-            to, letter = self.core.leaving()
-            self.network.send(self.key, to, letter, lambda reply: None)
+            to = self.core.study.aggregator.key
+            self.network.send(self.key, to, Letter("leave", 0), lambda reply: None)
             return
         for to, letter in self.alive(lambda core: core.tick()) or []:
             self._send(to, letter, life)

@@ -20,7 +20,7 @@ from tacit.errors import (
     UsageError,
 )
 from tacit.wire import client as client_module
-from tacit.wire.client import Client, Peer, retrying
+from tacit.wire.client import Client, Peer
 from tacit.wire.loop import run
 from tacit.wire.message import Message
 from tacit.wire.tls import server_context
@@ -275,26 +275,3 @@ def test_malformed_questions_are_not_sent(rig: Any) -> None:
 
 def site_less(rig: Any) -> Peer:
     return Peer("Bob", "https://127.0.0.1:1", rig.BOB.public_key)
-
-
-def test_retrying_waits_twice_as_long_each_time() -> None:
-    waited: list[float] = []
-    outcomes: list[int | Exception] = [Unreachable("1"), Unreachable("2"), 7]
-
-    async def wait(seconds: float) -> None:
-        waited.append(seconds)
-
-    async def call() -> int:
-        outcome = outcomes.pop(0)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    assert asyncio.run(retrying(call, 4, wait, first=1.0)) == 7
-    assert waited == [1.0, 2.0]
-    outcomes[:] = [Unreachable("1"), Unreachable("2")]
-    with pytest.raises(Unreachable, match="2"):
-        asyncio.run(retrying(call, 2, wait))
-    outcomes[:] = [Refused("no"), 7]
-    with pytest.raises(Refused):
-        asyncio.run(retrying(call, 2, wait))

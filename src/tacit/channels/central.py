@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.selection import Selection
 from tacit.crypto.prg import SYSTEM, Randomness
-from tacit.crypto.signing import digest
 from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
@@ -181,7 +180,7 @@ class Central:
             trust=TRUST,
             accountant=found.accountant if found else "none",
             program=f"{program.name} {program.version}",
-            program_digest=digest({"name": program.name, "settings": _plain(program.settings())}),
+            program_digest=program.digest,
             schema_digest=schema.digest,
             subject="",
             secure_randomness=self.randomness.secure,
@@ -210,7 +209,3 @@ def _counted(releases: list[Release]) -> list[Release]:
         else:
             found.append(release)
     return found
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, str]:
-    return {name: repr(value) for name, value in settings.items()}

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.crypto.signing import digest
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
@@ -125,6 +126,12 @@ class Learner(ABC):
     def settings(self) -> dict[str, Any]:
         """What makes this program differ from another of its name; part of the certificate."""
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of name and settings, for certificates."""
+        settings = {name: repr(value) for name, value in self.settings().items()}
+        return digest({"name": self.name, "settings": settings})
 
 
 class Program(Learner, Generic[S, M]):

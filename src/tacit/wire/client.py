@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -24,7 +23,7 @@ from tacit.errors import (
 from tacit.wire.message import Message
 from tacit.wire.tls import WrongKey, is_loopback, pinned_context
 
-__all__ = ["REPLY_BYTES", "Client", "Peer", "retrying"]
+__all__ = ["REPLY_BYTES", "Client", "Peer"]
 
 REPLY_BYTES = 2**28  # the longest reply that is read; a sum of ten million words is a third of it
 
@@ -150,21 +149,6 @@ class Client:
                 limits=_LIMITS,
             )
         return self._pools[peer.key]
-
-
-async def retrying(
-    call: Callable[[], Awaitable[T]],
-    attempts: int,
-    wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    first: float = 0.5,
-) -> T:
-    """`call` again while its peer is unreachable, waiting `first` seconds, then twice as long …"""
-    for attempt in range(attempts - 1):
-        try:
-            return await call()
-        except Unreachable:
-            await wait(first * 2**attempt)
-    return await call()
 
 
 def _check_address(peer: Peer, insecure: bool) -> None:

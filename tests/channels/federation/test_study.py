@@ -322,7 +322,8 @@ def test_mistakes_are_named_with_their_place(changes: dict[str, Any], words: str
 
 def test_loopback_needs_no_certificate() -> None:
     for host in ("127.0.0.1", "[::1]", "localhost"):
-        study(**party("servers", 0, address=f"http://{host}:8000"))
+        made = study(**party("servers", 0, address=f"http://{host}:8000"))
+        assert made.servers[0].address == f"http://{host}:8000"
 
 
 def test_a_person_needs_a_column() -> None:

@@ -77,9 +77,6 @@ class Party:
         letter = Letter("turn", number, write(Turn(self._step, self._body)))
         return [(self.study.aggregator.key, letter)]
 
-    def leaving(self) -> tuple[str, Letter]:
-        return self.study.aggregator.key, Letter("leave", 0)
-
     def give_up(self) -> None:
         """There is no round to miss: the curator waits, or goes on without us."""
 

@@ -71,14 +71,13 @@ def certified(study: Study, terms: Terms, model: bytes, last: Mapping[str, bytes
         if not signed_by(party, word.statement, run.statement(word.secure)):
             raise CheckFailed("a party does not vouch for the noise that it should have added.")
     averaged = terms.averaged
-    settings = {name: repr(value) for name, value in averaged.settings().items()}
     return Certificate(
         promise=study.promise,
         releases=terms.releases,
         trust=terms.trust,
         accountant=terms.accountant,
         program=f"{averaged.name} {averaged.version}",
-        program_digest=digest({"name": averaged.name, "settings": settings}),
+        program_digest=averaged.digest,
         schema_digest=study.schema.digest,
         subject=digest(model),
         secure_randomness=secure,

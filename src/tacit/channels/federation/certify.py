@@ -45,14 +45,13 @@ def certified(
 ) -> Certificate:
     program, promise, releases = study.program(), study.promise, plan.releases
     found = cost(releases, promise.delta, promise.adjacency) if releases else None
-    settings = {name: repr(value) for name, value in program.settings().items()}
     return Certificate(
         promise=promise,
         releases=releases,
         trust=trust_of(study),
         accountant=found.accountant if found else "none",
         program=f"{program.name} {program.version}",
-        program_digest=digest({"name": program.name, "settings": settings}),
+        program_digest=program.digest,
         schema_digest=study.schema.digest,
         subject=digest(model),
         secure_randomness=secure,

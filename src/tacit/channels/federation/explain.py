@@ -29,7 +29,7 @@ def explain(
         trust=_trust(study),
         sees=_sees(study),
         noise=_noise(study, query),
-        factor=_factor(study),
+        factor=study.spread,
         noise_words=_noise_words(study),
         cost=_cost(study),
         drop_out=_drop_out(study),
@@ -69,11 +69,6 @@ def _sees(study: Study) -> dict[str, list[str]]:
     return sees
 
 
-def _factor(study: Study) -> float:
-    """√(m / parts): variances add up over m servers, each with one of `parts` parts."""
-    return math.sqrt(len(study.servers) / study.parts)
-
-
 def _noise(study: Study, query: Query | None) -> list[BlockNoise]:
     if query is None or not study.promise.is_private:
         return []
@@ -91,7 +86,7 @@ def _noise(study: Study, query: Query | None) -> list[BlockNoise]:
                 float(block.bound),
                 "each server",
                 whole / math.sqrt(study.parts),
-                whole * _factor(study),
+                whole * study.spread,
                 whole,
             )
         )
@@ -105,7 +100,7 @@ def _noise_words(study: Study) -> str:
     root = f"√({count}/{parts})" if parts > 1 else f"√{count}"
     each = "all the noise that the promise needs" if parts == 1 else f"1/{parts} of its variance"
     return (
-        f"Each of the {count} servers adds {each}, so the result has {_factor(study):.3g} times "
+        f"Each of the {count} servers adds {each}, so the result has {study.spread:.3g} times "
         f"the standard deviation of a run in one trusted place: {root}. In the first round:"
     )
 

@@ -102,10 +102,6 @@ class Holder:
         news = read(News, reply.body)
         return Opened(news.seconds, not self._outbox.has_round(news.number))
 
-    def leaving(self) -> tuple[str, Letter]:
-        """The last letter of a holder that will not come back."""
-        return self.study.aggregator.key, Letter("leave", self._done)
-
     def give_up(self) -> None:
         """The round is lost for us: its deadline has passed. The next one may not be."""
         if self._unsent:

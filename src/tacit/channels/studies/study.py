@@ -168,8 +168,7 @@ class Study(
 
     def first_state(self) -> Any:
         """The program's state before any data, told how much noise all servers add together."""
-        spread = math.sqrt(len(self.servers) / self.parts)
-        return self.program().init(self.schema, reckoned(self.promise, spread))
+        return self.program().init(self.schema, reckoned(self.promise, self.spread))
 
     def levels(self) -> Levels:
         """The noise each server adds, computed from the study alone; a fresh record of releases."""
@@ -198,6 +197,12 @@ class Study(
     def parts(self) -> int:
         """Into how many parts the noise of the promise is divided; each server adds one."""
         return 1 if self.noise.honest is None else self.noise.honest - 1
+
+    @property
+    def spread(self) -> float:
+        """√(m / parts): how much larger the noise is than in one trusted place. Variances add up
+        over m servers, each with one of `parts` parts."""
+        return math.sqrt(len(self.servers) / self.parts)
 
     # ── how large ──
 
