@@ -86,7 +86,18 @@ def test_channels_do_not_import_one_another(name: str) -> None:
 def test_noise_is_drawn_in_one_place() -> None:
     """Only privacy/noise.py asks a Randomness for a stream of random words."""
     for name, path in modules().items():
-        files = ("blind_permute", "boxes", "comparison", "dgk", "paillier", "prg", "sharing")
+        files = (
+            "blind_permute",
+            "blind_signatures",
+            "boxes",
+            "comparison",
+            "dgk",
+            "paillier",
+            "prg",
+            "raw_rsa",
+            "ring_signatures",
+            "sharing",
+        )
         drawers = [f"tacit.crypto.{file}" for file in files]
         if name in {"tacit.privacy.noise", *drawers}:
             continue

@@ -12,6 +12,9 @@ import pytest
 from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CertificateInvalid
 from tacit.privacy import Bound, Certificate, Norm, Promise, Release
+from tacit.privacy.amplification import shuffle
+from tacit.privacy.amplified import Amplified, Hidden
+from tacit.privacy.certificate import Participation
 from tacit.privacy.mechanisms import Gaussian, L2Laplace, Laplace
 
 KEY = SigningKey.generate()
@@ -133,3 +136,132 @@ def test_every_kind_of_release_survives(tmp_path: object) -> None:
     )
     made = certificate(Promise(5.0, 1e-6), releases=releases).signed(KEY, NOW)
     assert Certificate.from_json(made.to_json()).releases == releases
+
+
+# ── the central figure of a crowd ──
+
+LOCAL = Promise(2.0, 0.0, "person", "replace")  # type: ignore[arg-type]
+ANSWER = Release("randomised-response", parameters={"m": Fraction(2), "p": Fraction(73, 100)})
+# Of 1,000 reports 10 may be corrupt; over 5 relays in 3 layers 417 meet, but for 2.5e-7.
+TWICE = (Hidden(1.0, 1000, 417), Hidden(1.0, 2000, 884))
+
+
+def amplified(**changes: object) -> Amplified:
+    fields: dict[str, object] = {
+        "epsilon": sum(shuffle(h.local, h.mixed, 2.5e-7) for h in TWICE),
+        "delta": 1e-6,
+        "answers": TWICE,
+        "relays": 5,
+        "hops": 3,
+        "corrupt": 10,
+        "assumption": "one relay is honest",
+    }
+    return Amplified(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def of_a_crowd(figure: Amplified | None = None, **changes: object) -> Certificate:
+    """Everyone gave two answers, of ε = 1 each."""
+    fields: dict[str, object] = {
+        "promise": LOCAL,
+        "releases": (replace(ANSWER, count=2),),
+        "participation": Participation(2000, 1000, 1),
+        "amplified": figure or amplified(),
+    }
+    return certificate(**{**fields, **changes}).signed(KEY, NOW)  # type: ignore[arg-type]
+
+
+def test_the_central_figure_is_recomputed() -> None:
+    made = of_a_crowd()
+    read = Certificate.from_json(made.to_json())
+    assert read == made
+    verdict = read.verify()
+    assert verdict.epsilon == pytest.approx(2 * math.log(73 / 27))
+    assert verdict.central == pytest.approx(made.amplified.epsilon, rel=1e-4)  # type: ignore[union-attr]
+    assert verdict.central is not None
+    assert verdict.central < 0.6
+
+
+def test_without_a_central_figure_nothing_changes() -> None:
+    """Certificates of before stay as they were, and whoever knows no other does not overlook it."""
+    text = certificate().signed(KEY, NOW).to_json()
+    assert '"format":"tacit certificate 2"' in text
+    assert "amplified" not in text
+    assert certificate().signed(KEY, NOW).verify().central is None
+    crowd = of_a_crowd().to_json()
+    assert '"format":"tacit certificate 3"' in crowd
+    for changed in (crowd.replace("certificate 3", "certificate 2"), text.replace("e 2", "e 3")):
+        with pytest.raises(CertificateInvalid):
+            Certificate.from_json(changed)
+
+
+def test_any_change_of_any_byte_of_the_central_figure_is_found() -> None:
+    data = of_a_crowd().to_json().encode()
+    start = data.index(b'"amplified"')
+    for place in range(start, data.index(b'"format"')):
+        for flip in (0x01, 0x20):
+            changed = bytearray(data)
+            changed[place] ^= flip
+            with pytest.raises(CertificateInvalid):
+                Certificate.from_json(bytes(changed)).verify()
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"epsilon": amplified().epsilon * 0.99},
+        {"delta": 1e-7},
+        {"delta": 0.0},
+        {"delta": math.nan},
+        {"epsilon": math.nan},
+        {"epsilon": math.inf},
+        {"answers": ()},
+        {"answers": TWICE[:1]},  # only one answer
+        {"answers": (replace(TWICE[0], local=2.0),), "epsilon": 1.9},  # two as one
+        {"answers": (replace(TWICE[0], local=0.9), TWICE[1])},  # of a smaller price
+        {"answers": (replace(TWICE[0], local=0.0), TWICE[1])},
+        {"answers": (replace(TWICE[0], mixed=418), TWICE[1])},  # more than surely met
+        {"answers": (replace(TWICE[0], mixed=0), TWICE[1])},
+        {"answers": (replace(TWICE[0], reports=999), TWICE[1])},  # from fewer than it takes
+        {"answers": (TWICE[0], replace(TWICE[1], reports=2001))},  # more than there are people
+        {"relays": 7},
+        {"relays": 2},
+        {"hops": 2},
+        {"hops": 0},
+        {"corrupt": 12},
+        {"corrupt": -1},
+    ],
+)
+def test_a_central_figure_that_its_numbers_do_not_give(lie: dict[str, object]) -> None:
+    """Signed by its own author, and still found."""
+    with pytest.raises(CertificateInvalid):
+        of_a_crowd(amplified(**lie)).verify()
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        {"epsilon": 1.9},
+        {"answers": (replace(TWICE[0], mixed=400), TWICE[1]), "epsilon": 1.0},
+        {"corrupt": 9},
+        {"relays": 3},
+    ],
+)
+def test_whoever_claims_less_than_he_could_is_believed(better: dict[str, object]) -> None:
+    assert of_a_crowd(amplified(**better)).verify().central
+
+
+def test_the_central_figure_covers_everything_that_a_person_released() -> None:
+    three = (replace(ANSWER, part="asked a", count=3), ANSWER)
+    with pytest.raises(CertificateInvalid, match="4"):
+        of_a_crowd(releases=three, promise=replace(LOCAL, epsilon=4.0)).verify()
+    either = (replace(ANSWER, part="asked a", count=2), replace(ANSWER, part="asked b"))
+    assert of_a_crowd(releases=either).verify().central
+
+
+def test_what_mixing_does_not_hide() -> None:
+    noisy_sum = Laplace.calibrated(Bound(Norm.L1, Fraction(1)), Promise(2.0)).spend
+    with pytest.raises(CertificateInvalid, match="own device"):
+        of_a_crowd(releases=noisy_sum).verify()
+    for promise in (replace(LOCAL, delta=1e-6), Promise(2.0)):
+        with pytest.raises(CertificateInvalid, match="beside a local promise"):
+            of_a_crowd(promise=promise).verify()

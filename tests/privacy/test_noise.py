@@ -58,6 +58,8 @@ def test_sizes(size: int) -> None:
     assert noise.discrete_laplace_part(Fraction(3), 2, size).shape == (size,)
     assert noise.discrete_gaussian(Fraction(3), size).shape == (size,)
     assert noise.uniform_below(3, size).shape == (size,)
+    assert noise.bernoulli_bits(Fraction(1, 3), size, 11).shape == (size, 2)
+    assert noise.substitute(np.zeros(size, dtype=np.int64), 3, Fraction(1, 2)).shape == (size,)
     assert sorted(noise.permutation(size)) == list(range(size))
 
 
@@ -137,3 +139,61 @@ def test_choices_refine_until_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "_cumulative", watch)
     assert noise.choose_exp([1, 1], [0, 5], Fraction(1), SeededRandomness(3)) in (0, 1)
     assert seen == [192, 384]
+
+
+class TestPackedCoins:
+    @pytest.mark.parametrize("digits", [1, 2, 5])
+    def test_every_number_against_every_prefix(self, digits: int) -> None:
+        """Lemma 6 of noise.md: all 2^digits numbers at once, one in each bit."""
+        numbers = np.arange(2**digits)
+        inverted = [~(numbers >> digit) & 1 for digit in range(digits)]
+        words = np.packbits(np.array(inverted, dtype=np.uint8), axis=1)
+        for prefix in range(2**digits):
+            less, equal = (
+                np.unpackbits(compare(words, prefix), count=2**digits).tolist()
+                for compare in (noise._less, noise._equal)
+            )
+            assert less == (numbers < prefix).tolist()
+            assert equal == (numbers == prefix).tolist()
+
+    @pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 2), Fraction(0), Fraction(5, 2**40)])
+    @pytest.mark.parametrize("width", [1, 8, 13])
+    def test_spare_bits_are_zero(self, p: Fraction, width: int) -> None:
+        packed = noise.bernoulli_bits(p, 1000, width)
+        assert packed.shape == (1000, -(-width // 8))
+        assert int(packed[:, -1].max()) < 1 << ((width - 1) % 8 + 1)
+        assert packed.any() == (p > Fraction(1, 100))
+
+    @pytest.mark.parametrize("p", [Fraction(1), Fraction(-1, 2)])
+    def test_impossible_probabilities(self, p: Fraction) -> None:
+        with pytest.raises(PromiseError, match="packed coins"):
+            noise.bernoulli_bits(p, 1, 1)
+
+
+class Counting:
+    """A stream of all words of 16 digits, each once; what is drawn again is a 1, which is fair."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def words(self, size: int, dtype: type[np.uint16]) -> np.ndarray:
+        self.asked += 1
+        return np.arange(size, dtype=dtype) if self.asked == 1 else np.ones(size, dtype)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100, 255, 256])
+def test_every_integer_has_as_many_words(limit: int) -> None:
+    """Lemma 7 of noise.md, by enumeration."""
+    drawn = noise._below(Counting(), limit, 2**16)  # type: ignore[arg-type]
+    counts = np.bincount(drawn, minlength=limit)
+    counts[0] -= 2**16 % limit  # those that were drawn again
+    assert counts.tolist() == [2**16 // limit] * limit
+
+
+@pytest.mark.parametrize("limit", [2, 256, 257, 2**16, 2**16 + 1, 2**24 + 2])
+def test_substitutes_stay_below_the_limit(limit: int) -> None:
+    values = np.full(5000, limit - 1)
+    always = noise.substitute(values, limit, Fraction(1), SeededRandomness(1))
+    never = noise.substitute(values, limit, Fraction(0), SeededRandomness(1))
+    assert np.array_equal(always, values)
+    assert int(never.max()) < limit - 1

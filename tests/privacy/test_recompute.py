@@ -25,6 +25,11 @@ def laplace(scale: float, count: int = 1, **more: object) -> Release:
     return Release("laplace", L1, Fraction(scale), count=count, **more)  # type: ignore[arg-type]
 
 
+def asked(m: int, part: str | None = None) -> Release:
+    parameters = {"m": Fraction(m), "p": Fraction(4, 5)}
+    return Release("randomised-response", parameters=parameters, part=part)
+
+
 CASES = {
     "laplace": [laplace(2.0, 3)],
     "one gaussian": [gaussian(3.0)],
@@ -41,6 +46,20 @@ CASES = {
     "local": [
         Release("randomised-response", parameters={"m": Fraction(4), "p": Fraction(1, 2)}),
         Release("pq-perturbation", parameters={"p": Fraction(1, 2), "q": Fraction(1, 4)}),
+        Release("hadamard-response", parameters={"p": Fraction(3, 4)}),
+        Release(
+            "subset-selection",
+            parameters={"m": Fraction(9), "size": Fraction(2), "p": Fraction(1, 3)},
+        ),
+    ],
+    "asked": [asked(4, "a"), asked(3, "b"), asked(2, "c"), asked(2)],
+    "asked and placed": [
+        asked(3, "a"),
+        asked(3, "b"),
+        laplace(3.0, part="c"),
+        laplace(1.0, part="d"),
+        asked(2, "e"),
+        laplace(1.0, part="e"),
     ],
     "threshold": [
         Release(
@@ -54,13 +73,27 @@ CASES = {
 }
 
 
+PURE = {"laplace", "local", "threshold", "parallel", "asked", "asked and placed"}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_two_computations_agree(case: str) -> None:
     releases = CASES[case]
-    delta = 0.0 if case in {"laplace", "local", "threshold", "parallel"} else 1e-6
+    delta = 0.0 if case in PURE else 1e-6
     first = cost(releases, delta, Adjacency.ADD_REMOVE).epsilon
     second = recomputed_epsilon(releases, delta)
     assert second == pytest.approx(first, rel=1e-3)
+
+
+def test_people_asked_stay_in_their_part() -> None:
+    """Only the worst counts, whatever is exchanged; of parts by value, the worst two."""
+    people = [asked(2, "a"), asked(3, "b"), asked(5, "c")]
+    for adjacency in Adjacency:
+        assert recomputed_epsilon(people, 0.0, adjacency) == pytest.approx(math.log(16))
+    both = [*people, laplace(0.5, part="d"), laplace(1.0, part="e")]
+    assert recomputed_epsilon(both, 0.0, Adjacency.REPLACE) == pytest.approx(3.0)
+    assert recomputed_epsilon(both, 0.0, Adjacency.ADD_REMOVE) == pytest.approx(math.log(16))
+    assert recomputed_epsilon(both[:-1], 0.0, Adjacency.REPLACE) == pytest.approx(math.log(16))
 
 
 def test_parallel_parts() -> None:

@@ -40,7 +40,7 @@ from tacit.data.schema import Column, Schema
 from tacit.errors import Unreachable
 from tacit.privacy.bound import Bound, Norm
 from tacit.privacy.certificate import Certificate
-from tacit.privacy.promise import Promise
+from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.files import from_bytes
 
@@ -73,11 +73,14 @@ class UnitAverage(Averaged):
     def train(self, records: Encoded, schema: Schema) -> NDArray[np.float64]:
         return unit(self.parties, int(records.X[0, 0]))
 
-    def bound(self, smallest: int) -> Bound:
+    def bound(self, smallest: int, unit: Unit = Unit.RECORD) -> Bound:
         return Bound(Norm.L2, 1)  # type: ignore[arg-type]
 
     def model(self, average: NDArray[np.float64], schema: Schema) -> Mean:
         return Mean(average)
+
+    def vector(self, model: Mean, schema: Schema) -> NDArray[np.float64]:
+        return model.values
 
 
 def unit(length: int, place: int) -> NDArray[np.float64]:

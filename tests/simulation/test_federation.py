@@ -144,7 +144,7 @@ class LedgerPurse:
         self.ledger.allow("records", promise.unit, promise.epsilon, promise.delta)
 
     def of_a_new_life(self) -> LedgerBudget:
-        return LedgerBudget(self.study, self.ledger, "records")
+        return LedgerBudget.of(self.study, self.ledger, "records")
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -199,6 +199,43 @@ def test_coins() -> None:
         assert stats.binomtest(int(row.sum()), row.size, p_row).pvalue > FALSE_ALARM
 
 
+@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(69, 256), Fraction(1, 3), Fraction(1, 100)])
+def test_packed_coins(p: Fraction) -> None:
+    """Each bit of a row is such a coin, and no two depend on each other."""
+    rows = noise.bernoulli_bits(p, DRAWS, 12, SeededRandomness(17))
+    bits = np.unpackbits(rows, axis=1, count=12, bitorder="little")
+    for column in bits.T:
+        assert stats.binomtest(int(column.sum()), DRAWS, float(p)).pvalue > FALSE_ALARM
+    total = int(bits.sum())
+    for wrong in (0.97, 1.03):
+        assert stats.binomtest(total, bits.size, wrong * float(p)).pvalue < FALSE_ALARM
+    ones = np.bincount(bits.sum(axis=1), minlength=13)
+    law = stats.binom(12, float(p)).pmf(np.arange(13)) * DRAWS
+    usual = law > 20
+    expected = law[usual] / law[usual].sum() * ones[usual].sum()
+    assert stats.chisquare(ones[usual], expected).pvalue > FALSE_ALARM
+    assert stats.pearsonr(bits[:-1, 3], bits[1:, 3]).pvalue > FALSE_ALARM
+
+
+def test_packed_coins_that_are_mostly_tied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "DIGITS", 1)
+    for p in (Fraction(1, 3), Fraction(5, 7)):
+        rows = noise.bernoulli_bits(p, DRAWS, 8, SeededRandomness(18))
+        ones = int(np.unpackbits(rows).sum())
+        assert stats.binomtest(ones, 8 * DRAWS, float(p)).pvalue > FALSE_ALARM
+        assert stats.binomtest(ones, 8 * DRAWS, 0.97 * float(p)).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("limit", [2, 5, 256, 300])
+def test_substitutes(limit: int) -> None:
+    drawn = noise.substitute(np.full(DRAWS, 1), limit, Fraction(1, 3), SeededRandomness(19))
+    expected = np.full(limit, DRAWS * 2 / 3 / (limit - 1))
+    expected[1] = DRAWS / 3
+    observed = np.bincount(drawn, minlength=limit)
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+    assert stats.binomtest(int(observed[1]), DRAWS, 0.34).pvalue < FALSE_ALARM
+
+
 def test_choices() -> None:
     source = SeededRandomness(10)
     drawn = noise.uniform_below(7, DRAWS, source)

@@ -80,7 +80,7 @@ def join(
     name = study.holder_named(key.public_key) or "unknown"
     role = Role(study, f"holder-{name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
-    budget = LedgerBudget(study, ledger, dataset or data_path.stem)
+    budget = LedgerBudget.of(study, ledger, dataset or data_path.stem)
     if leave:
         _leave(study, key, budget, insecure, as_json)
         return

@@ -18,7 +18,8 @@ __all__ = ["cli", "main"]
 # import numpy and friends.
 COMMANDS = {
     "demo": ("tacit.cli.demo:demo", "The main job on one machine, without configuration."),
-    "serve": ("tacit.cli.serve:serve", "Run one role of a study: server, aggregator."),
+    "serve": ("tacit.cli.serve:serve", "Run one role: server, aggregator, relay, collector."),
+    "crowd": ("tacit.cli.crowd:crowd", "A study over many people with one row each."),
     "join": ("tacit.cli.join:join", "Take part in a study as a holder."),
     "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
     "keys": ("tacit.cli.keys:keys", "Make and show identities."),

@@ -12,6 +12,7 @@ from tacit.cli.output import json_option, people
 
 if TYPE_CHECKING:
     from tacit.channels.roles.events import Events
+    from tacit.channels.studies.agreement import Named
     from tacit.channels.studies.study import Study
     from tacit.programs.program import Learner
 
@@ -38,6 +39,19 @@ SAID = {
     "attempt begun": "attempt {round} begins, with {holders} parties",
     "step taken": "step {step}: {holder} has taken it",
     "attempt given up": "attempt {round} is given up without any release: {missing} vanished",
+    "relay ready": "{relay} is ready",
+    "roster closed": "the roster is closed: {people} people, {relays} relays",
+    "lots drawn": "lots are drawn for {people} people",
+    "wave opened": "stage {stage}, wave {wave}: people send",
+    "stage over": "stage {stage} is over: {reports} of {of} answers",
+    "study over": "the study is over",
+    "registered": "registered",
+    "lots checked": "the lots are as they should be: {questions} question(s) for you",
+    "answered": "answered {question}, randomised",
+    "answers arrived": "{arrived} of {of} answers have arrived",
+    "batch passed on": "stage {stage}, wave {wave}, hop {hop}: passed on",
+    "batch held back": "held back: {reason}",
+    "packets lost": "{packets} packets could not be passed on",
     "model published": "the model is out",
     "model received": "the model is here, and its certificate holds",
     "study stopped": "stopped: {reason}",
@@ -83,7 +97,7 @@ def learner_of(study: Study) -> Learner:
 class Role:
     """The folder and the events of one role in one study."""
 
-    def __init__(self, study: Study, role: str, folder: Path | None, as_json: bool) -> None:
+    def __init__(self, study: Named, role: str, folder: Path | None, as_json: bool) -> None:
         from tacit.channels.roles.events import Events
         from tacit.home import tacit_home
 

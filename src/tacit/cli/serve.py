@@ -1,4 +1,4 @@
-"""`tacit serve server|aggregator`: run one role of a study."""
+"""`tacit serve server|aggregator|relay|collector`: run one role of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tacit.cli.roles import Role, agreed_study, role_options
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from tacit.channels.crowd.proposal import Proposal
+    from tacit.channels.crowd.secrets import Secrets
     from tacit.channels.studies.study import Study
+    from tacit.crypto.onion import OnionKey
     from tacit.crypto.signing import SigningKey
 
 __all__ = ["serve"]
@@ -26,7 +29,7 @@ FAREWELL = 60.0  # seconds that holders have to fetch the model
 
 @click.group()
 def serve() -> None:
-    """Run one role of a study: a server, or the aggregator."""
+    """Run one role of a study: a server or the aggregator, a relay or the collector of a crowd."""
 
 
 @serve.command()
@@ -136,27 +139,141 @@ async def _serve_aggregator(
         await service.stop()
 
 
+@serve.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--listen", default="", help="host:port; by default as in the proposal.")
+@role_options
+def relay(
+    file: Path,
+    listen: str,
+    key_name: str,
+    agree: str | None,
+    folder: Path | None,
+    insecure: bool,
+    as_json: bool,
+) -> None:
+    """Pass packets of a crowd's study on, shuffled, a layer less, and learn nothing of them.
+
+    Runs until the study is over. What it holds when it is stopped is lost, and sent again by its
+    owners.
+    """
+    from tacit.channels.crowd.cards import onion_key
+    from tacit.cli.crowd import agreed_proposal, onion_path
+    from tacit.wire.loop import run
+
+    proposal, key = agreed_proposal(file, agree), key_named(key_name)
+    card = proposal.relays[proposal.relay_place(key.public_key)]
+    role = Role(proposal, f"relay-{card.name}", folder, as_json)
+    host, port = _address(listen or card.address)
+    onion = onion_key(onion_path(key_name))
+    run(_serve_relay(proposal, key, onion, role, host, port, insecure))
+    if as_json:
+        print_document({"role": "relay", "study": proposal.name, "finished": True})
+
+
+async def _serve_relay(
+    proposal: Proposal,
+    key: SigningKey,
+    onion: OnionKey,
+    role: Role,
+    host: str,
+    port: int,
+    insecure: bool,
+) -> None:
+    from tacit.channels.crowd.relay_service import RelayService
+
+    service = RelayService(proposal, key, onion, role.folder, host, port, role.tell, insecure)
+    await service.start()
+    try:
+        await _until_stopped(service.run())
+    finally:
+        await service.stop()
+
+
+@serve.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--listen", default="", help="host:port; by default as in the proposal.")
+@role_options
+def collector(
+    file: Path,
+    listen: str,
+    key_name: str,
+    agree: str | None,
+    folder: Path | None,
+    insecure: bool,
+    as_json: bool,
+) -> None:
+    """Ask a crowd: register people, draw lots, sign tokens blindly, count what arrives.
+
+    Runs until the study is over; started again after a crash, it goes on. Then `tacit crowd
+    collect FILE` learns from what was counted.
+    """
+    from tacit.channels.crowd.secrets import Secrets
+    from tacit.cli.crowd import agreed_proposal, secrets_path
+    from tacit.wire.loop import run
+
+    proposal, key = agreed_proposal(file, agree), key_named(key_name)
+    secrets = Secrets.load(secrets_path(proposal))
+    role = Role(proposal, "collector", folder, as_json)
+    host, port = _address(listen or proposal.collector.address)
+    reports = run(_serve_collector(proposal, key, secrets, role, host, port, insecure))
+    if as_json:
+        print_document({"role": "collector", "study": proposal.name, "reports": reports})
+    else:
+        people().print(
+            f"{reports} reports were counted. Now: tacit crowd collect {file}", markup=False
+        )
+
+
+async def _serve_collector(
+    proposal: Proposal,
+    key: SigningKey,
+    secrets: Secrets,
+    role: Role,
+    host: str,
+    port: int,
+    insecure: bool,
+) -> int:
+    from tacit.channels.crowd.collector_service import CollectorService
+
+    service = CollectorService(proposal, key, secrets, role.folder, host, port, role.tell, insecure)
+    await service.start()
+    try:
+        reports = await service.run()
+        await service.farewell()
+        return reports
+    finally:
+        await service.stop()
+
+
 async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Until the work is done, or somebody asks us to end: a server may be stopped any time."""
+    """Until the work is done, or somebody asks us to end: a role may be stopped any time."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     tasks = {asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())}
-    _, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in rest:
         task.cancel()
+    for task in done:
+        task.result()
 
 
 def _listen(text: str, study: Study, key: SigningKey) -> tuple[str, int]:
     """Where to listen: as said, or as the study says."""
+    parties = {party.key: party for party in (*study.servers, study.aggregator)}
+    if not text and key.public_key in parties:
+        text = parties[key.public_key].address
+    return _address(text)
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Host and port, of an address or as typed."""
     from urllib.parse import urlsplit
 
     from tacit.errors import UsageError
 
-    parties = {party.key: party for party in (*study.servers, study.aggregator)}
-    if not text and key.public_key in parties:
-        text = urlsplit(parties[key.public_key].address).netloc
-    host, _, port = text.rpartition(":")
+    host, _, port = (urlsplit(text).netloc if "//" in text else text).rpartition(":")
     if not host or not port.isdigit():
         raise UsageError(f"--listen {text!r}: give host:port, such as 0.0.0.0:8443.")
     return host.strip("[]"), int(port)

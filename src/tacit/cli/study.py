@@ -76,6 +76,10 @@ def show(file: Path, records: int | None, quick: bool, as_json: bool) -> None:
     """
     from tacit.cli.study_view import print_study
 
+    if _is_proposal(file):
+        from tacit.cli.crowd import show_proposal
+
+        return show_proposal(file, as_json)
     found = _loaded(file)
     explanation = _explained(found, records, quick, as_json)
     if as_json:
@@ -83,7 +87,7 @@ def show(file: Path, records: int | None, quick: bool, as_json: bool) -> None:
     else:
         print_study(people(), found, explanation)
     try:
-        found.check_signature()
+        return found.check_signature()
     except CheckFailed as error:
         fail(error)
 
@@ -98,6 +102,14 @@ def sign(file: Path, author: str, as_json: bool) -> None:
     found = _loaded(file)
     _check_computable(found, file)
     _deliver(found.signed(key_named(author)), file, as_json)
+
+
+def _is_proposal(file: Path) -> bool:
+    """Whether the file is a crowd's."""
+    from tacit.channels.crowd.proposal_file import FORMAT
+    from tacit.channels.studies.toml import read_toml
+
+    return file.exists() and read_toml(file, "").get("format") == FORMAT
 
 
 def _loaded(file: Path) -> Study:

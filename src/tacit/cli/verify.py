@@ -13,7 +13,7 @@ from tacit.cli.output import json_option, people, print_document
 from tacit.errors import CertificateInvalid, InputError
 
 if TYPE_CHECKING:
-    from tacit.privacy.certificate import Certificate, Verdict
+    from tacit.privacy.certificate import Certificate, Participation, Verdict
 
 __all__ = ["verify"]
 
@@ -73,6 +73,7 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
             "adjacency": promise.adjacency.value,
         },
         "recomputed_epsilon": None if math.isinf(verdict.epsilon) else verdict.epsilon,
+        "central": _central(certificate, verdict),
         "signer": verdict.signer,
         "public_key": certificate.public_key,
         "model_checked": subject is not None,
@@ -85,22 +86,34 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
     }
 
 
+def _central(certificate: Certificate, verdict: Verdict) -> dict[str, Any] | None:
+    """The smaller figure of what was mixed, with what it rests on."""
+    if certificate.amplified is None:
+        return None
+    return {**asdict(certificate.amplified), "recomputed_epsilon": verdict.central}
+
+
 def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -> None:
     from rich.table import Table
 
     from tacit.crypto.signing import fingerprint
 
     table = Table(title="certificate holds", show_header=False)
-    table.add_row("promise", str(certificate.promise))
+    central = certificate.amplified
+    table.add_row("promise" if central is None else "local promise", str(certificate.promise))
     table.add_row(
         "recomputed", f"ε = {verdict.epsilon:.6g} from {len(certificate.releases)} kinds of release"
     )
     table.add_row("trust", certificate.trust)
+    if central is not None:
+        mixed = f"mixed with {central.mixed - 1} others' at the least"
+        table.add_row("in the crowd", f"ε = {central.epsilon:.4g}, δ = {central.delta:g}: {mixed}")
+        answers = _count(len(central.answers), "answer")
+        table.add_row("recomputed", f"ε = {verdict.central:.6g} from {answers} of each person")
+        table.add_row("only if", central.assumption)
     table.add_row("program", certificate.program)
     if certificate.participation is not None:
-        part = certificate.participation
-        fewest = f", {part.fewest} in the smallest round" if part.fewest < part.holders else ""
-        table.add_row("took part", f"{part.holders} holders in {part.rounds} rounds{fewest}")
+        table.add_row("took part", _took_part(certificate, certificate.participation))
     if certificate.witnesses:
         keys = ", ".join(fingerprint(witness.public_key) for witness in certificate.witnesses)
         table.add_row("noise attested by", f"{len(certificate.witnesses)} servers: {keys}")
@@ -109,3 +122,15 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
     for warning in verdict.warnings:
         table.add_row("[yellow]note[/]", warning)
     people().print(table)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _took_part(certificate: Certificate, part: Participation) -> str:
+    if certificate.amplified is not None:
+        stages = _count(part.rounds, "stage")
+        return f"{part.holders} people in {stages}; each question has {part.fewest} answers or more"
+    fewest = f", {part.fewest} in the smallest round" if part.fewest < part.holders else ""
+    return f"{part.holders} holders in {part.rounds} rounds{fewest}"

@@ -116,6 +116,14 @@ class SigningKey:
     def sign(self, message: bytes) -> str:
         return self._secret.sign(message).hex()
 
+    def secret_scalar(self) -> bytes:
+        """The number that the public key is a multiple by (RFC 8032, 5.1.5): the secret itself, for
+        crypto/ring_signatures.py alone."""
+        scalar = bytearray(hashlib.sha512(self._secret.private_bytes_raw()).digest()[:32])
+        scalar[0] &= 0b11111000
+        scalar[31] = scalar[31] & 0b00111111 | 0b01000000
+        return bytes(scalar)
+
     def self_signed(self) -> bytes:
         """A certificate (PEM) of this key by itself, for TLS between parties that pin keys.
 

@@ -139,11 +139,17 @@ class _Clones:
         gap = -math.expm1(epsilon - self._epsilon0)  # (e^ε0 − e^ε)/e^ε0
         a = gap / (1 + math.exp(-self._epsilon0))
         rise = math.exp(epsilon) - math.exp(-self._epsilon0)  # (e^(ε+ε0) − 1)/e^ε0
-        threshold = np.floor((self._count + 1) * (rise / (rise + gap))) + 1
+        exact = np.floor((self._count + 1) * (rise / (rise + gap))) + 1
+        # Every threshold gives a lower bound, the right one the divergence itself. Where rounding
+        # moves it over a whole number, it is the one below.
+        each = np.maximum(self._at(exact, a, epsilon), self._at(exact - 1, a, epsilon))
+        return float(self._weight @ np.maximum(each, 0)) * (1 + _BINOMIAL_ERROR) + self._cut
+
+    def _at(self, threshold: NDArray[np.float64], a: float, epsilon: float) -> NDArray[np.float64]:
         at = self._binom.pmf(threshold - 1, self._count, 0.5)
         above = self._binom.sf(threshold - 1, self._count, 0.5)
-        each = a * at * (1 + _BINOMIAL_ERROR) - math.expm1(epsilon) * above
-        return float(self._weight @ np.maximum(each, 0)) * (1 + _BINOMIAL_ERROR) + self._cut
+        found: NDArray[np.float64] = a * at * (1 + _BINOMIAL_ERROR) - math.expm1(epsilon) * above
+        return found
 
 
 def _check(epsilon: float, delta: float) -> None:

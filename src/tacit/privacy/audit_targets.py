@@ -18,6 +18,7 @@ from tacit.privacy.bound import Bound, Norm
 from tacit.privacy.mechanisms import (
     Exponential,
     Gaussian,
+    HadamardResponse,
     L2Laplace,
     Laplace,
     PermuteAndFlip,
@@ -25,7 +26,9 @@ from tacit.privacy.mechanisms import (
     Quantile,
     RandomisedResponse,
     SparseVector,
+    SubsetSelection,
 )
+from tacit.privacy.mechanisms.local import Randomiser
 from tacit.privacy.promise import Adjacency, Promise
 
 __all__ = ["TARGETS", "Game"]
@@ -156,20 +159,35 @@ def quantile(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
 
 
 def randomised_response(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
-    mechanism = RandomisedResponse.calibrated(4, Promise(1.0 / float(noise)))
-
-    def play(value: int, runs: int) -> Any:
-        return mechanism.release(np.full(runs, value), randomness)
-
-    return Game(play, (0, 1), LOCAL, 50_000)
+    return _local(RandomisedResponse.calibrated(4, _promised(noise)), randomness)
 
 
 def pq_perturbation(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
-    mechanism = PQPerturbation.calibrated(3, Promise(1.0 / float(noise)))
+    return _local(PQPerturbation.calibrated(3, _promised(noise)), randomness)
+
+
+def rappor(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    return _local(PQPerturbation.rappor(3, _promised(noise)), randomness)
+
+
+def subset_selection(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    return _local(SubsetSelection.calibrated(8, _promised(noise)), randomness)
+
+
+def hadamard_response(noise: Fraction, randomness: Randomness = SYSTEM) -> Game:
+    return _local(HadamardResponse.calibrated(6, _promised(noise)), randomness)
+
+
+def _promised(noise: Fraction) -> Promise:
+    """Half the noise of a local randomiser is twice the epsilon."""
+    return Promise(LOCAL.epsilon / float(noise))
+
+
+def _local(randomiser: Randomiser, randomness: Randomness) -> Game:
+    """A report of one byte, as one of 256 symbols; the adversary knows the two values."""
 
     def play(value: int, runs: int) -> Any:
-        bits = mechanism.release(np.full(runs, value), randomness)
-        return bits @ np.array([1, 2, 4])  # the whole report, as one of eight symbols
+        return randomiser.release(np.full(runs, value), randomness)[:, 0]
 
     return Game(play, (0, 1), LOCAL, 50_000)
 
@@ -186,4 +204,7 @@ TARGETS: dict[str, Callable[[Fraction, Randomness], Game]] = {
     "quantile": quantile,
     "randomised-response": randomised_response,
     "pq-perturbation": pq_perturbation,
+    "rappor": rappor,
+    "subset-selection": subset_selection,
+    "hadamard-response": hadamard_response,
 }

@@ -18,14 +18,17 @@ from typing import Any
 from tacit import __version__
 from tacit.crypto.signing import SigningKey, canonical, fingerprint, signed_by
 from tacit.errors import CertificateInvalid, TacitError
+from tacit.privacy.amplified import Amplified
 from tacit.privacy.bound import Bound
-from tacit.privacy.promise import Promise
+from tacit.privacy.promise import Adjacency, Promise
 from tacit.privacy.recompute import recomputed_epsilon
 from tacit.privacy.release import Release
 
 __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 
 FORMAT = "tacit certificate 2"
+# With a central figure beside the local promise; who does not know of it must not overlook it.
+FORMAT_AMPLIFIED = "tacit certificate 3"
 STATEMENT = "tacit statement 1"
 # How far the verifier's own numerical integration may exceed the accountant's.
 TOLERANCE = 1e-3
@@ -37,12 +40,16 @@ NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verification found: the recomputed cost, who signed, and what to keep in mind."""
+    """What a verification found: the recomputed cost, who signed, and what to keep in mind.
+
+    central  the recomputed epsilon of the central figure, if there is one
+    """
 
     epsilon: float
     delta: float
     signer: str
     warnings: tuple[str, ...]
+    central: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ class Certificate:
     remarks      what else a reader must know, e.g. that a published method breaks its promise
     study        SHA-256 of the study that the result was agreed in, if there was one
     participation, witnesses   who took part in it, and who added its noise
+    amplified    the smaller, central figure of reports that were mixed, under its assumption
     """
 
     promise: Promise
@@ -114,6 +122,7 @@ class Certificate:
     study: str | None = None
     participation: Participation | None = None
     witnesses: tuple[Witness, ...] = ()
+    amplified: Amplified | None = None
     issued: str = ""
     library: str = f"tacit {__version__}"
     public_key: str = ""
@@ -171,7 +180,9 @@ class Certificate:
                 "the model is not the one this certificate was issued for (its SHA-256 differs)."
             )
         epsilon = self._recompute()
-        return Verdict(epsilon, self.promise.delta, fingerprint(self.public_key), self.warnings)
+        central = self._recompute_central(epsilon)
+        signed = fingerprint(self.public_key)
+        return Verdict(epsilon, self.promise.delta, signed, self.warnings, central)
 
     def _check_signature(self, signer: str | None) -> None:
         if not signed_by(self.public_key, self.signature, canonical(self._document())):
@@ -213,10 +224,24 @@ class Certificate:
             )
         return epsilon
 
+    def _recompute_central(self, local: float) -> float | None:
+        if self.amplified is None:
+            return None
+        if self.promise.delta or self.promise.adjacency is not Adjacency.REPLACE:
+            raise CertificateInvalid(
+                "a central figure stands beside a local promise: without delta, and for a person "
+                "who is exchanged."
+            )
+        people = None if self.participation is None else self.participation.holders
+        return self.amplified.recomputed(self.releases, local, people, TOLERANCE)
+
     def _document(self) -> dict[str, Any]:
-        """Everything but the signature."""
+        """Everything but the signature. Without a central figure nothing is said of one, so that
+        certificates from before there were any keep their bytes."""
+        central = {} if self.amplified is None else {"amplified": self.amplified.document()}
         return {
-            "format": FORMAT,
+            "format": FORMAT if self.amplified is None else FORMAT_AMPLIFIED,
+            **central,
             "promise": _promise_document(self.promise),
             "promise_holds": self.promise_holds,
             "trust": self.trust,
@@ -263,7 +288,7 @@ def _release_document(release: Release) -> dict[str, Any]:
 
 
 def _certificate(document: Mapping[str, Any]) -> Certificate:
-    if document["format"] != FORMAT:
+    if document["format"] not in (FORMAT, FORMAT_AMPLIFIED):
         raise CertificateInvalid("it has another format: use the version of tacit that made it.")
     promise = document["promise"]
     plain = ("trust", "accountant", "program", "program_digest", "schema_digest", "subject")
@@ -283,12 +308,20 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         study=document["study"],
         participation=_participation(document["participation"]),
         witnesses=tuple(Witness(**_texts(entry)) for entry in document["witnesses"]),
+        amplified=_amplified(document),
         **{name: str(document[name]) for name in plain + signature},
     )
 
 
 def _participation(entry: Mapping[str, Any] | None) -> Participation | None:
     return None if entry is None else Participation(**{k: int(v) for k, v in entry.items()})
+
+
+def _amplified(document: Mapping[str, Any]) -> Amplified | None:
+    """Where the format says so; a figure under the other format is found as an added byte."""
+    if document["format"] == FORMAT:
+        return None
+    return Amplified.from_document(document["amplified"])
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,7 @@ The proof that each sampler follows its law exactly, tails included, is in `nois
     a part of it        the sum of the parts is the above   cycles of a permutation, some kept
     discrete Gaussian   P[x] ∝ exp(−x² / (2 variance))      rejection from the discrete Laplace
     coins, choices      probabilities p, exp(−k·rate)        lazily compared binary digits
+    packed coins        eight to a byte, probability p       the same, a digit of all at a time
 
 Lengths are in steps of a `Grid`. The one continuous law, `l2_laplace`, is idealised: it is drawn in
 double precision, and certificates say so.
@@ -19,6 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,7 @@ from tacit.privacy.exact import Probability, exp_of_minus, logistic_of_minus
 
 __all__ = [
     "bernoulli",
+    "bernoulli_bits",
     "bernoulli_exp",
     "choose_exp",
     "discrete_gaussian",
@@ -36,17 +39,23 @@ __all__ = [
     "discrete_laplace_part",
     "l2_laplace",
     "permutation",
+    "substitute",
     "uniform_below",
 ]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Octets = NDArray[np.uint8]
 
 LARGEST_SCALE = 2**50  # beyond it a draw could leave 63 bits
 SMALLEST_SCALE = Fraction(1, 2**20)  # below it a draw is 0, and the grid far too coarse
 CHUNK = 4096  # draws at a time: their random words stay in the cache
 TAIL = 45  # exp(−45) < 2^−64: how far the table of digits reaches before the tail coin takes over
 LEVEL = 64  # random bits per further look at an undecided comparison
+DIGITS = 8  # of a probability looked at for all packed coins, unless a few more end it
+LAST_DIGIT = 16  # a probability that ends here is looked at as a whole
+PACKED = 1 << 15  # bytes of packed coins at a time
+PEOPLE = 1 << 16  # substituted at a time
 
 
 # ── coins ────────────────────────────────────────────────────────────────────────────────────────
@@ -88,6 +97,71 @@ def _settle(stream: Keystream, probability: Probability, prefix: int, bits: int)
         prefix = prefix << LEVEL | stream.integer(LEVEL)
         bits += LEVEL
     return prefix < known
+
+
+# ── packed coins ─────────────────────────────────────────────────────────────────────────────────
+
+
+def bernoulli_bits(
+    probability: Fraction, rows: int, width: int, randomness: Randomness = SYSTEM
+) -> Octets:
+    """Rows of `width` independent coins, packed: coin i is bit i mod 8 of byte i div 8.
+
+    The bits beyond `width` are 0. Cheapest for probabilities that end after few binary digits
+    (noise.md, lemma 6).
+    """
+    if not 0 <= probability < 1:
+        raise PromiseError(f"packed coins have a probability in [0, 1), not {probability}.")
+    stream, coin = randomness.stream(), Probability.rational(probability)
+    tail = probability.denominator
+    ends = tail & (tail - 1) == 0 and tail <= 1 << LAST_DIGIT
+    digits = max(1, tail.bit_length() - 1) if ends else DIGITS
+    packed = np.empty((rows, -(-width // 8)), dtype=np.uint8)
+    flat = packed.reshape(-1)
+    for start in range(0, flat.size, PACKED):
+        piece = flat[start : start + PACKED]
+        words = stream.words(digits * piece.size, np.uint8).reshape(digits, -1)
+        piece[:] = _less(words, coin.prefix(digits))
+        if not ends:
+            _break_ties(stream, coin, digits, piece, _equal(words, coin.prefix(digits)))
+    if width % 8:
+        packed[:, -1] &= (1 << width % 8) - 1
+    return packed
+
+
+def _less(words: Octets, prefix: int) -> Octets:
+    """[u < prefix] in every bit; `words` are the digits of u, inverted, the last digit first.
+
+    From the last digit on: where the prefix has a 1, u is less if it has a 0 or was less so far;
+    where the prefix has a 0, if it has a 0 and was less so far.
+    """
+    less: Octets = np.zeros_like(words[0])
+    for digit, word in enumerate(words):
+        merge = np.bitwise_or if prefix >> digit & 1 else np.bitwise_and
+        merge(less, word, out=less)
+    return less
+
+
+def _equal(words: Octets, prefix: int) -> Octets:
+    """[u = prefix] in every bit."""
+    equal: Octets = np.full_like(words[0], 255)
+    for digit, word in enumerate(words):
+        equal &= ~word if prefix >> digit & 1 else word
+    return equal
+
+
+def _break_ties(
+    stream: Keystream, coin: Probability, digits: int, heads: Octets, ties: Octets
+) -> None:
+    """Toss the coins whose first digits are the probability's own, with what is left of it."""
+    where = np.flatnonzero(ties != 0)
+    tied = np.unpackbits(ties[where]).view(np.bool_)
+    places = np.flatnonzero(tied)
+    words, threshold = stream.words(places.size, np.uint16), coin.digits(digits, 16)
+    tied[places] = words < threshold
+    for place in places[words == threshold]:
+        tied[place] = _settle(stream, coin, coin.prefix(digits + 16), digits + 16)
+    heads[where] |= np.packbits(tied)
 
 
 # ── discrete Laplace ─────────────────────────────────────────────────────────────────────────────
@@ -309,7 +383,46 @@ def _exp_tables() -> tuple[NDArray[np.uint64], ...]:
 
 def uniform_below(limit: int, size: int, randomness: Randomness = SYSTEM) -> Integers:
     """Independent uniform integers in [0, limit)."""
-    stream = randomness.stream()
+    return _below(randomness.stream(), limit, size).astype(np.int64)
+
+
+def substitute(
+    values: Integers, limit: int, kept: Fraction, randomness: Randomness = SYSTEM
+) -> NDArray[np.unsignedinteger[Any]]:
+    """Each value with probability `kept`, else one of the others below `limit`, uniformly."""
+    stream, coin = randomness.stream(), Probability.rational(kept)
+    drawn = np.empty(len(values), dtype=np.min_scalar_type(limit - 1))
+    for start in range(0, len(values), PEOPLE):
+        piece = values[start : start + PEOPLE]
+        moved = ~_coins(stream, coin, len(piece))
+        shifted = _below(stream, limit - 1, len(piece))
+        kind = shifted.dtype.type
+        shifted += kind(1)
+        shifted *= moved
+        shifted += piece.astype(kind)
+        shifted -= (shifted >= kind(limit)) * kind(limit)
+        drawn[start : start + PEOPLE] = shifted
+    return drawn
+
+
+def _below(stream: Keystream, limit: int, size: int) -> NDArray[Any]:
+    """Uniform integers in [0, limit) by multiplication (Lemire 2019; noise.md, lemma 7).
+
+    Words have at least eight digits more than the limit, so that hardly any is drawn again.
+    """
+    if limit > 1 << 24:
+        return _below_large(stream, limit, size)
+    narrow: Any
+    narrow, wide = (np.uint16, np.uint32) if limit <= 1 << 8 else (np.uint32, np.uint64)
+    bits = 8 * np.dtype(narrow).itemsize
+    products: NDArray[Any] = stream.words(size, narrow) * wide(limit)
+    unfair = (1 << bits) % limit
+    while unfair and (again := np.flatnonzero(products.astype(narrow) < unfair)).size:
+        products[again] = stream.words(again.size, narrow) * wide(limit)
+    return np.asarray((products >> wide(bits)).astype(narrow))
+
+
+def _below_large(stream: Keystream, limit: int, size: int) -> NDArray[Any]:
     span = np.uint64(2**64 // limit * limit - 1)
 
     def propose(count: int) -> Integers:

@@ -55,12 +55,19 @@ def recomputed_epsilon(
     """The ε of these releases together, for one unit."""
     common = [_loss(r, adjacency) for r in releases if r.part is None]
     parts: dict[str, list[_Loss]] = {}
+    chosen_by_value: set[str] = set()
     for release in releases:
         if release.part is not None:
             parts.setdefault(release.part, []).append(_loss(release, adjacency))
-    # One unit lies in one part; an exchanged unit may leave one part and enter another.
-    touched = 1 if adjacency is Adjacency.ADD_REMOVE else 2
-    sets = combinations(parts.values(), min(touched, len(parts)))
+            if release.mechanism not in _ON_THE_DEVICE:
+                chosen_by_value.add(release.part)
+    # One unit lies in one part; an exchanged unit may leave one part and enter another, unless
+    # parts are who was asked: nobody is asked something else for having another value.
+    movable = [parts[name] for name in parts if name in chosen_by_value]
+    touched = min(len(movable), 1 if adjacency is Adjacency.ADD_REMOVE else 2)
+    sets = [[parts[name]] for name in parts if name not in chosen_by_value]
+    if movable or not sets:
+        sets += [list(some) for some in combinations(movable, touched)]
     return max(_epsilon([*common, *(x for p in chosen for x in p)], delta) for chosen in sets)
 
 
@@ -149,6 +156,24 @@ def _pq_perturbation(release: Release) -> float:
     return abs(math.log(p * (1 - q) / ((1 - p) * q)))
 
 
+def _subset_selection(release: Release) -> float:
+    m, size, p = (release.parameters[name] for name in ("m", "size", "p"))
+    return abs(math.log(p / size) - math.log((1 - p) / (m - size)))
+
+
+def _hadamard_response(release: Release) -> float:
+    p = release.parameters["p"]
+    return abs(math.log(p / (1 - p)))
+
+
+# What a person runs alone, before anything leaves.
+_ON_THE_DEVICE = (
+    "hadamard-response",
+    "pq-perturbation",
+    "randomised-response",
+    "subset-selection",
+)
+
 _PURE: dict[str, Callable[[Release], float]] = {
     "laplace": _laplace,
     "l2-laplace": _ratio(1, Norm.L2),
@@ -157,6 +182,8 @@ _PURE: dict[str, Callable[[Release], float]] = {
     "above-threshold": _above_threshold,
     "randomised-response": _randomised_response,
     "pq-perturbation": _pq_perturbation,
+    "subset-selection": _subset_selection,
+    "hadamard-response": _hadamard_response,
 }
 
 

@@ -23,7 +23,8 @@ class Release:
     count       how often
     sampling    probability with which each unit took part (Poisson), kept secret
     parameters  what else the cost depends on, by name
-    part        units with different parts are disjoint, so their costs compose in parallel
+    part        units with different parts are disjoint, so their costs compose in parallel; parts
+                of local randomisers say who was asked, and must not depend on anybody's value
     """
 
     mechanism: str

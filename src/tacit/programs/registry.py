@@ -35,8 +35,10 @@ OWN = {
     "linear-regression": "tacit.programs.linear:LinearRegression",
     "logistic": "tacit.programs.logistic:Logistic",
     "naive-bayes": "tacit.programs.naive_bayes:NaiveBayes",
+    "partition-ensemble": "tacit.programs.partition_ensemble:PartitionEnsemble",
     "pca": "tacit.programs.pca:PCA",
     "quantiles": "tacit.programs.quantiles:Quantiles",
+    "tabulated-bayes": "tacit.programs.tabulated_bayes:TabulatedBayes",
 }
 
 
@@ -59,8 +61,9 @@ def program_named(
     found = learner_named(name, version, settings)
     if not isinstance(found, Program):
         raise Refused(
-            f"{name!r} is averaged over parties that train it alone: give it to a consortium, not "
-            "to a channel that sums over records."
+            f"{name!r} is not made of sums over records. What parties train alone and average is "
+            "for a consortium, and what is learned from tables is for a crowd: give it to these, "
+            "or name a program that sums, such as logistic."
         )
     return found
 

@@ -27,7 +27,7 @@ __all__ = ["REPLY_BYTES", "Client", "Peer"]
 
 REPLY_BYTES = 2**28  # the longest reply that is read; a sum of ten million words is a third of it
 
-_LIMITS = httpx2.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=60.0)
+_LIMITS = httpx2.Limits(max_connections=1024, max_keepalive_connections=64, keepalive_expiry=60.0)
 _BUSY = {502, 503, 504}  # said by whatever stands before the peer, so not signed
 _WORDS = 500  # characters of a refusal that are shown
 # A peer's refusal becomes one of five errors: their subclasses carry fields that a peer cannot
@@ -62,6 +62,13 @@ class Client:
         self._key, self._public_key, self._study = key, key.public_key, study
         self._insecure, self._timeout = insecure, timeout
         self._pools: dict[str, httpx2.AsyncClient] = {}
+
+    def speaking_as(self, key: SigningKey) -> Client:
+        """In the name of another key, over the same connections: many people of one process, in
+        trials and measurements."""
+        other = Client(key, self._study, self._insecure, self._timeout)
+        other._pools = self._pools
+        return other
 
     async def ask(
         self, peer: Peer, kind: str, round: int, body: bytes = b"", timeout: float | None = None

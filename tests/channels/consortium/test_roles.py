@@ -586,7 +586,7 @@ def test_the_ledger_of_who_was_left_out_is_given_its_budget_back(
     for ledger in ledgers:
         ledger.allow("data", "record", 1.0, 1e-6)
     parties = [
-        party_of(study, place, budget=LedgerBudget(study, ledger, "data"))
+        party_of(study, place, budget=LedgerBudget.of(study, ledger, "data"))
         for place, ledger in enumerate(ledgers)
     ]
     core = curator_of(study)

@@ -372,12 +372,12 @@ def test_a_key_that_is_not_in_the_study_is_told_so(study: Study) -> None:
 def test_the_whole_study_is_one_spend_that_survives_a_crash(tmp_path: Path, study: Study) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.allow("ward", "record", 1.0, 1e-6)
-    budget = LedgerBudget(study, ledger, "ward")
+    budget = LedgerBudget.of(study, ledger, "ward")
     budget.reserve(1)
     budget.spend(1)
     assert ledger.balance("ward", "record").left.epsilon == 0
     with pytest.raises(Refused, match="at work"):  # this very process still runs
-        LedgerBudget(study, Ledger(tmp_path / "ledger.db"), "ward")
+        LedgerBudget.of(study, Ledger(tmp_path / "ledger.db"), "ward")
     budget.settle("certificate")
     assert ledger.balance("ward", "record").spent.epsilon == 1
 
@@ -385,7 +385,7 @@ def test_the_whole_study_is_one_spend_that_survives_a_crash(tmp_path: Path, stud
 def test_what_was_not_begun_is_given_back(tmp_path: Path, study: Study) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.allow("ward", "record", 1.0, 1e-6)
-    budget = LedgerBudget(study, ledger, "ward")
+    budget = LedgerBudget.of(study, ledger, "ward")
     budget.reserve(1)
     budget.pause()
     assert ledger.balance("ward", "record").left.epsilon == 1
@@ -400,5 +400,5 @@ def test_a_budget_that_does_not_cover_the_study_refuses_before_anything(
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.allow("ward", "record", 0.5, 1e-6)
     with pytest.raises(Refused):
-        holder(study, budget=LedgerBudget(study, ledger, "ward"))
+        holder(study, budget=LedgerBudget.of(study, ledger, "ward"))
     assert ledger.balance("ward", "record").left.epsilon == 0.5

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -113,6 +114,69 @@ def test_delta_of_parts_is_that_of_the_worst() -> None:
     assert delta_of(parts, 0.5, "add-remove") == delta_of([gaussian(5)], 0.5, "add-remove")
     both = delta_of([gaussian(10), gaussian(5)], 0.5, "replace")
     assert delta_of(parts, 0.5, "replace") == both
+
+
+def response(odds: int, part: str | None = None) -> Release:
+    """A fair coin's randomised response over two values: ε = ln(odds)."""
+    parameters = {"m": Fraction(2), "p": Fraction(odds, odds + 1)}
+    return Release("randomised-response", parameters=parameters, part=part)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_of_those_who_were_asked_the_worst_one_counts(adjacency: str) -> None:
+    asked = [response(2, "a"), response(3, "b"), response(5, "c")]
+    found = cost(asked, 0.0, adjacency).epsilon
+    assert found == cost([response(5)], 0.0, adjacency).epsilon
+    with_common = cost([*asked, response(4)], 0.0, adjacency).epsilon
+    assert with_common == pytest.approx(math.log(20))
+    two = [*asked, response(3, "b")]  # somebody in b is asked twice: 9 > 5
+    assert cost(two, 0.0, adjacency).epsilon == pytest.approx(math.log(9))
+
+
+def test_parts_by_value_still_count_twice_beside_parts_of_people_asked() -> None:
+    asked = [response(5, "a"), response(5, "b")]
+    placed = [laplace(2, part="c"), laplace(2, part="d"), laplace(10, part="e")]
+    assert cost([*asked, *placed], 0.0, "replace").epsilon == pytest.approx(math.log(5))
+    placed = [laplace(1, part="c"), laplace(1, part="d")]
+    assert cost([*asked, *placed], 0.0, "replace").epsilon == 2.0
+    assert cost([*asked, placed[0]], 0.0, "replace").epsilon == pytest.approx(math.log(5))
+
+
+def test_one_release_that_is_not_local_makes_a_part_one_by_value() -> None:
+    mixed = [response(2, "a"), laplace(10, part="a"), response(2, "b"), laplace(10, part="b")]
+    assert cost(mixed, 0.0, "replace").epsilon == pytest.approx(2 * (math.log(2) + 0.1))
+    assert cost(mixed, 0.0, "add-remove").epsilon == pytest.approx(math.log(2) + 0.1)
+
+
+def test_many_people_asked_are_as_fast_as_one() -> None:
+    many = [response(2 + i % 3, str(i)) for i in range(3000)]
+    assert len(scenarios(many, "replace")) == 3
+
+
+def test_an_enumerated_study_loses_what_its_worst_question_does() -> None:
+    """Two people, two questions by lot; the adversary sees the lot and both reports."""
+    odds = (3, 5)
+
+    def law(values: tuple[int, int]) -> dict[tuple[int, ...], Fraction]:
+        found = {}
+        for lot, first, second in product((0, 1), repeat=3):
+            probability = Fraction(1, 2)
+            for person, report in enumerate((first, second)):
+                k = odds[(lot + person) % 2]
+                kept = report == values[person]
+                probability *= Fraction(k if kept else 1, k + 1)
+            found[lot, first, second] = probability
+        return found
+
+    laws = {values: law(values) for values in product((0, 1), repeat=2)}
+    worst = max(
+        laws[a][seen] / laws[b][seen]
+        for a, b in product(laws, repeat=2)
+        if sum(x != y for x, y in zip(a, b, strict=True)) == 1
+        for seen in laws[a]
+    )
+    claimed = cost([response(odds[0], "a"), response(odds[1], "b")], 0.0, "replace").epsilon
+    assert math.log(worst) == pytest.approx(claimed)
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tacit.errors import PromiseError, UsageError
 from tacit.privacy import Bound, Release
 from tacit.privacy.accounting.losses import (
+    LOCAL,
     LOSSES,
     GaussianLoss,
     PureLoss,
@@ -25,6 +26,8 @@ from tacit.privacy.accounting.losses import (
 L1, L2, LINF = (Bound(norm, Fraction(3)) for norm in ("L1", "L2", "Linf"))
 AT_SCALES = {"threshold_scale": Fraction(6), "query_scale": Fraction(12)}
 RR = {"m": Fraction(4), "p": Fraction(1, 2)}
+SUBSET = {"m": Fraction(6), "size": Fraction(2), "p": Fraction(2, 3)}
+HADAMARD = {"m": Fraction(6), "p": Fraction(3, 4)}
 PQ = {"p": Fraction(1, 2), "q": Fraction(1, 4)}
 
 EXAMPLES = {
@@ -36,6 +39,8 @@ EXAMPLES = {
     "permute-and-flip": (Release("permute-and-flip", LINF, Fraction(12)), 0.5),
     "pq-perturbation": (Release("pq-perturbation", parameters=PQ), math.log(3)),
     "randomised-response": (Release("randomised-response", parameters=RR), math.log(3)),
+    "subset-selection": (Release("subset-selection", parameters=SUBSET), math.log(4)),
+    "hadamard-response": (Release("hadamard-response", parameters=HADAMARD), math.log(3)),
 }
 
 
@@ -88,7 +93,7 @@ def test_a_coarse_grid_is_refused_with_a_remedy() -> None:
         loss_of(Release("gaussian", L2, Fraction(4), Fraction(1)))
 
 
-@pytest.mark.parametrize("name", ["randomised-response", "pq-perturbation"])
+@pytest.mark.parametrize("name", LOCAL)
 def test_local_randomisers_are_not_amplified_by_sampling(name: str) -> None:
     with pytest.raises(UsageError, match="shuffle"):
         loss_of(replace(EXAMPLES[name][0], sampling=Fraction(1, 2)))
@@ -101,6 +106,13 @@ def test_local_randomisers_are_not_amplified_by_sampling(name: str) -> None:
         ("randomised-response", {"m": Fraction(3), "p": Fraction(1)}),
         ("randomised-response", {"p": Fraction(1, 2)}),
         ("pq-perturbation", {"p": Fraction(1), "q": Fraction(1, 2)}),
+        ("subset-selection", {**SUBSET, "size": Fraction(6)}),
+        ("subset-selection", {**SUBSET, "size": Fraction(1, 2)}),
+        ("subset-selection", {**SUBSET, "m": Fraction(13, 2)}),
+        ("subset-selection", {**SUBSET, "p": Fraction(0)}),
+        ("subset-selection", HADAMARD),
+        ("hadamard-response", {"p": Fraction(1)}),
+        ("hadamard-response", {}),
         ("above-threshold", {"threshold_scale": Fraction(0), "query_scale": Fraction(1)}),
         ("laplace", {}),
     ],

@@ -15,9 +15,7 @@ from tacit.privacy import Bound, Norm, Promise
 from tacit.privacy.mechanisms import (
     Exponential,
     PermuteAndFlip,
-    PQPerturbation,
     Quantile,
-    RandomisedResponse,
     SparseVector,
 )
 
@@ -95,48 +93,6 @@ class TestSparseVector:
         assert first == same
         assert none is None
         assert fresh not in (None, first)
-
-
-class TestLocal:
-    def test_randomised_response_law_and_estimate(self) -> None:
-        mechanism = RandomisedResponse.calibrated(4, Promise(1.0))
-        truth = np.repeat([0, 1, 2, 3], [60_000, 30_000, 10_000, 0])
-        reports = mechanism.release(truth, SeededRandomness(3))
-        kept = int((reports == truth).sum())
-        assert stats.binomtest(kept, len(truth), float(mechanism.p)).pvalue > FALSE_ALARM
-        moved = (reports - truth)[reports != truth] % 4
-        assert stats.chisquare(np.bincount(moved, minlength=4)[1:]).pvalue > FALSE_ALARM
-        assert mechanism.estimate(reports) == pytest.approx([60_000, 30_000, 10_000, 0], abs=3000)
-        assert mechanism.estimate(reports).sum() == pytest.approx(len(truth))
-
-    def test_perturbation_law_and_estimate(self) -> None:
-        mechanism = PQPerturbation.calibrated(3, Promise(1.0))
-        truth = np.repeat([0, 1, 2], [60_000, 30_000, 10_000])
-        bits = mechanism.release(truth, SeededRandomness(4))
-        own = bits[np.arange(len(truth)), truth]
-        assert stats.binomtest(int(own.sum()), own.size, 0.5).pvalue > FALSE_ALARM
-        rest = int(bits.sum() - own.sum())
-        assert stats.binomtest(rest, 2 * len(truth), float(mechanism.q)).pvalue > FALSE_ALARM
-        assert mechanism.estimate(bits) == pytest.approx([60_000, 30_000, 10_000], abs=3000)
-
-    def test_safe_rounding(self) -> None:
-        """p never above e^ε/(e^ε+m−1), q never below its exact value."""
-        for epsilon in (0.01, 0.5, 3.0, 12.0):
-            p = RandomisedResponse.calibrated(7, Promise(epsilon)).p
-            assert p <= Fraction(np.exp(epsilon) / (np.exp(epsilon) + 6)) * (1 + Fraction(1, 10**9))
-            perturbation = PQPerturbation.calibrated(7, Promise(epsilon))
-            assert perturbation.q >= Fraction(1 / (np.exp(epsilon) + 1)) * (1 - Fraction(1, 10**9))
-
-    @pytest.mark.parametrize("bad", [[-1], [4], [0.5], ["a"]])
-    def test_values_outside_the_cells(self, bad: list[object]) -> None:
-        with pytest.raises(InputError, match="from 0 to 3"):
-            RandomisedResponse.calibrated(4, Promise(1.0)).release(bad)
-
-    def test_too_few_values(self) -> None:
-        with pytest.raises(UsageError):
-            RandomisedResponse.calibrated(1, Promise(1.0))
-        with pytest.raises(UsageError):
-            PQPerturbation.calibrated(3, Promise(1.0), p=Fraction(1))
 
 
 class TestQuantile:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tacit.channels.studies.agreement import Named
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
 from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.promise import Promise
 
-__all__ = ["Budget", "LedgerBudget", "NoBudget"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
 
 
 class Budget(Protocol):
@@ -30,12 +32,21 @@ class LedgerBudget:
     A holder that starts again after a crash goes on with the reservation it had.
     """
 
-    def __init__(self, study: Study, ledger: Ledger, dataset: str) -> None:
-        self._study, self._ledger, self._dataset = study, ledger, dataset
-        self._purpose = f"study {study.name} {study.digest[:16]}"
+    def __init__(
+        self, promise: Promise, purpose: str, ledger: Ledger, dataset: str, windows: bool = False
+    ) -> None:
+        self._promise, self._purpose, self._windows = promise, purpose, windows
+        self._ledger, self._dataset = ledger, dataset
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
         self._keep_interrupted()
+
+    @classmethod
+    def of(cls, study: Study, ledger: Ledger, dataset: str) -> LedgerBudget:
+        """What a holder of this study pays from `dataset`."""
+        return cls(
+            study.promise, purpose_of(study), ledger, dataset, windows=study.online is not None
+        )
 
     def _keep_interrupted(self) -> None:
         """Windows that a crash left open were begun: they are charged when we settle."""
@@ -51,7 +62,7 @@ class LedgerBudget:
             self._hold(part)
 
     def _hold(self, part: str | None) -> None:
-        wanted = (self._study.promise, self._dataset, self._purpose, part)
+        wanted = (self._promise, self._dataset, self._purpose, part)
         self._held[part] = self._ledger.resume(*wanted) or self._ledger.reserve(*wanted)
 
     def spend(self, number: int) -> None:
@@ -74,7 +85,12 @@ class LedgerBudget:
             self._held.pop(part).release()
 
     def _part(self, number: int) -> str | None:
-        return None if self._study.online is None else f"{self._purpose} window {number}"
+        return f"{self._purpose} window {number}" if self._windows else None
+
+
+def purpose_of(study: Named) -> str:
+    """What a study's spend is called in the ledger."""
+    return f"study {study.name} {study.digest[:16]}"
 
 
 class NoBudget:

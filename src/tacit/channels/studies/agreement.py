@@ -9,14 +9,24 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Protocol
 
-from tacit.channels.studies.study import Study
 from tacit.errors import InputError, Refused
 
-__all__ = ["agreed"]
+__all__ = ["Named", "agreed"]
 
 
-def agreed(study: Study, home: Path, agree: str | None = None) -> None:
+class Named(Protocol):
+    """A study of any channel."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
+def agreed(study: Named, home: Path, agree: str | None = None) -> None:
     """Remember the study's digest in `home`, or refuse a study that is not the remembered one.
 
     `agree` is the digest that a person has typed: it must be this study's, and replaces what was
@@ -38,7 +48,7 @@ def agreed(study: Study, home: Path, agree: str | None = None) -> None:
         )
 
 
-def _expect(study: Study, typed: str) -> None:
+def _expect(study: Named, typed: str) -> None:
     if typed != study.digest:
         raise Refused(
             f"study {study.name}: its digest is {study.digest}, not the one given with --agree. "
@@ -59,7 +69,7 @@ def _read(path: Path) -> str | None:
         ) from None
 
 
-def _write(path: Path, study: Study) -> None:
+def _write(path: Path, study: Named) -> None:
     """In one step, so that a crash leaves the old record or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")

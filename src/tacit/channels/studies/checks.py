@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,9 +12,9 @@ from tacit.privacy.promise import Unit
 
 if TYPE_CHECKING:
     from tacit.channels.studies.study import Study
-    from tacit.channels.studies.tables import Consortium, Party, Service
+    from tacit.channels.studies.tables import Consortium, Party, Service, Signature
 
-__all__ = ["LOOPBACK", "problems"]
+__all__ = ["KEY", "LOOPBACK", "name_problems", "party_problems", "problems", "signature_problems"]
 
 PUBLISHED_RECORDS = 1 << 31  # shares of them are modulo 2^32
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -26,13 +26,7 @@ SIGNATURE = re.compile(r"[0-9a-f]{128}")
 
 def problems(study: Study) -> Iterable[str]:
     """What is wrong, each with its place and what to do."""
-    if not STUDY_NAME.fullmatch(study.name):
-        yield (
-            f"name = {study.name!r}: take 1 to 64 small letters, digits and hyphens; files and "
-            "logs are named by it."
-        )
-    if not study.question.strip():
-        yield "question is empty: say in a sentence what is to be learned; holders decide by it."
+    yield from name_problems(study.name, study.question)
     if study.rounds < 1:
         yield f"rounds = {study.rounds}: a study has at least one round."
     yield from _consortium_problems(study)
@@ -41,9 +35,25 @@ def problems(study: Study) -> Iterable[str]:
     yield from _deadline_problems(study)
     yield from _online_problems(study)
     yield from _unit_problems(study)
-    yield from _party_problems(study)
-    yield from _signature_problems(study)
+    yield from party_problems(
+        [
+            *((f"[[servers]] {i}", s) for i, s in enumerate(study.servers, start=1)),
+            ("[aggregator]", study.aggregator),
+        ],
+        [(f"[[holders]] {i}", h) for i, h in enumerate(study.holders, start=1)],
+    )
+    yield from signature_problems(study.signature)
     yield from _settings_problems(study.chosen.settings)
+
+
+def name_problems(name: str, question: str) -> Iterable[str]:
+    if not STUDY_NAME.fullmatch(name):
+        yield (
+            f"name = {name!r}: take 1 to 64 small letters, digits and hyphens; files and "
+            "logs are named by it."
+        )
+    if not question.strip():
+        yield "question is empty: say in a sentence what is to be learned; holders decide by it."
 
 
 def _consortium_problems(study: Study) -> Iterable[str]:
@@ -54,8 +64,11 @@ def _consortium_problems(study: Study) -> Iterable[str]:
         yield "[consortium]: goes without [[servers]], [noise] and [online]: take them out."
     if study.rounds != 1:
         yield f"rounds = {study.rounds}: models are averaged once: write rounds = 1."
-    if study.promise.unit is not Unit.RECORD:
-        yield '[promise]: unit = "record" is what a consortium can promise.'
+    if study.promise.unit is Unit.PERSON:
+        yield (
+            '[promise]: unit = "record" or "holder" is what a consortium can promise: a person may '
+            "be with several parties. A whole holder covers everyone who is with one."
+        )
     most = study.take_part.minimum - 2
     if not 0 <= terms.colluding <= most:
         yield (
@@ -70,6 +83,11 @@ def _consortium_problems(study: Study) -> Iterable[str]:
 
 
 def _published_problems(study: Study, terms: Consortium) -> Iterable[str]:
+    if study.promise.unit is not Unit.RECORD:
+        yield (
+            '[promise]: protocol = "as-published" speaks of records alone: write unit = "record", '
+            'or protocol = "joint".'
+        )
     if terms.colluding:
         yield (
             f'[consortium]: protocol = "as-published" with colluding = {terms.colluding}: one '
@@ -141,15 +159,11 @@ def _unit_problems(study: Study) -> Iterable[str]:
         )
 
 
-def _party_problems(study: Study) -> Iterable[str]:
-    services = [
-        *((f"[[servers]] {i}", s) for i, s in enumerate(study.servers, start=1)),
-        ("[aggregator]", study.aggregator),
-    ]
-    places: list[tuple[str, Party | Service]] = [
-        *services,
-        *((f"[[holders]] {i}", h) for i, h in enumerate(study.holders, start=1)),
-    ]
+def party_problems(
+    services: Sequence[tuple[str, Service]], others: Sequence[tuple[str, Party]] = ()
+) -> Iterable[str]:
+    """Of everyone who is named, each with the place in the file."""
+    places: list[tuple[str, Party | Service]] = [*services, *others]
     seen: dict[tuple[str, str], str] = {}
     for place, party in places:
         if not PARTY_NAME.fullmatch(party.name):
@@ -194,8 +208,7 @@ def _address_problems(place: str, service: Service) -> Iterable[str]:
         )
 
 
-def _signature_problems(study: Study) -> Iterable[str]:
-    signature = study.signature
+def signature_problems(signature: Signature | None) -> Iterable[str]:
     if signature is None:
         return
     if not KEY.fullmatch(signature.author) or not SIGNATURE.fullmatch(signature.signature):

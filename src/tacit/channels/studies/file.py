@@ -1,21 +1,23 @@
-"""Study files: TOML in, TOML out with words for people, and the canonical form that is signed."""
+"""Study files: TOML out with words for people, and the canonical form that is signed."""
 
 from __future__ import annotations
 
-import json
-import tomllib
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError, UsageError
+from tacit.channels.studies.toml import (
+    exact,
+    fields,
+    schema_form,
+    schema_lines,
+    table_lines,
+    tables_lines,
+    tagged,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import msgspec
-
     from tacit.channels.studies.study import Study
 
-__all__ = ["FORMAT", "canonical_form", "read_toml", "write_toml"]
+__all__ = ["FORMAT", "canonical_form", "write_toml"]
 
 FORMAT = "tacit study 1"
 
@@ -45,74 +47,52 @@ SCHEMA = "# What the columns mean. All bounds and categories are public knowledg
 SIGNATURE = "# Over everything above, comments and layout excepted."
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The plain data of a study file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: there is no such file. Write one with: tacit study new {path}"
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text. Save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is not valid TOML: {error}.") from None
-
-
 def canonical_form(study: Study) -> dict[str, Any]:
-    """Everything but the signature, as plain data that no reader's floating point can change.
-
-    Columns are a list here: their order is the order of the coordinates, and a canonical object has
-    no order.
-    """
-    schema = study.schema.to_dict()
-    columns = [{"name": name, **body} for name, body in schema.pop("columns").items()]
+    """Everything but the signature, as plain data that no reader's floating point can change."""
     form = {
         "format": FORMAT,
         **_head(study),
-        "program": {**_fields(study.chosen), "settings": _tagged(study.chosen.settings)},
+        "program": {**fields(study.chosen), "settings": tagged(study.chosen.settings)},
         "promise": _promise(study),
-        "noise": _fields(study.noise),
-        "take_part": _fields(study.take_part),
-        "deadlines": _fields(study.deadlines),
-        "online": None if study.online is None else _fields(study.online),
-        "servers": [_fields(server) for server in study.servers],
-        "aggregator": _fields(study.aggregator),
-        "holders": [_fields(holder) for holder in study.holders],
-        "schema": {**schema, "columns": columns},
+        "noise": fields(study.noise),
+        "take_part": fields(study.take_part),
+        "deadlines": fields(study.deadlines),
+        "online": None if study.online is None else fields(study.online),
+        "servers": [fields(server) for server in study.servers],
+        "aggregator": fields(study.aggregator),
+        "holders": [fields(holder) for holder in study.holders],
+        "schema": schema_form(study.schema),
     }
     if study.consortium is not None:
-        form["consortium"] = _fields(study.consortium)
-    exact: dict[str, Any] = _exact(form)
-    return exact
+        form["consortium"] = fields(study.consortium)
+    plain: dict[str, Any] = exact(form)
+    return plain
 
 
 def write_toml(study: Study) -> str:
     """The file for people: every table with a line that says what it is for."""
-    chosen = _fields(study.chosen)
+    chosen = fields(study.chosen)
     settings = chosen.pop("settings")
-    lines = [TOP, *_lines({"format": FORMAT, **_head(study)})]
-    lines += ["", PROGRAM, "[program]", *_lines(chosen)]
+    lines = [TOP, *table_lines({"format": FORMAT, **_head(study)})]
+    lines += ["", PROGRAM, "[program]", *table_lines(chosen)]
     if settings:
-        lines += ["", "[program.settings]", *_lines(settings)]
-    lines += ["", PROMISE, "[promise]", *_lines(_promise(study))]
+        lines += ["", "[program.settings]", *table_lines(settings)]
+    lines += ["", PROMISE, "[promise]", *table_lines(_promise(study))]
     if study.consortium is None:
-        lines += ["", NOISE, "[noise]", *_lines(_fields(study.noise))]
+        lines += ["", NOISE, "[noise]", *table_lines(fields(study.noise))]
     else:
-        lines += ["", CONSORTIUM, "[consortium]", *_lines(_fields(study.consortium))]
-    lines += ["", TAKE_PART, "[take_part]", *_lines(_fields(study.take_part))]
-    lines += ["", DEADLINES, "[deadlines]", *_lines(_fields(study.deadlines))]
+        lines += ["", CONSORTIUM, "[consortium]", *table_lines(fields(study.consortium))]
+    lines += ["", TAKE_PART, "[take_part]", *table_lines(fields(study.take_part))]
+    lines += ["", DEADLINES, "[deadlines]", *table_lines(fields(study.deadlines))]
     if study.online is not None:
-        lines += ["", ONLINE, "[online]", *_lines(_fields(study.online))]
+        lines += ["", ONLINE, "[online]", *table_lines(fields(study.online))]
     if study.servers:
-        lines += _list(SERVERS, "servers", study.servers)
-    lines += ["", AGGREGATOR, "[aggregator]", *_lines(_fields(study.aggregator))]
-    lines += _list(HOLDERS, "holders", study.holders)
-    lines += ["", SCHEMA, *_schema_lines(study)]
+        lines += tables_lines(SERVERS, "servers", study.servers)
+    lines += ["", AGGREGATOR, "[aggregator]", *table_lines(fields(study.aggregator))]
+    lines += tables_lines(HOLDERS, "holders", study.holders)
+    lines += ["", SCHEMA, *schema_lines(study.schema)]
     if study.signature is not None:
-        lines += ["", SIGNATURE, "[signature]", *_lines(_fields(study.signature))]
+        lines += ["", SIGNATURE, "[signature]", *table_lines(fields(study.signature))]
     return "\n".join(lines) + "\n"
 
 
@@ -128,69 +108,3 @@ def _promise(study: Study) -> dict[str, Any]:
         "unit": promise.unit.value,
         "adjacency": promise.adjacency.value,
     }
-
-
-def _fields(part: msgspec.Struct) -> dict[str, Any]:
-    values = {name: getattr(part, name) for name in part.__struct_fields__}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _tagged(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings have no declared types: 1, 1.0 and "1.0" must not become the same text."""
-    return {
-        name: [_tag(v) for v in value] if isinstance(value, list) else _tag(value)
-        for name, value in settings.items()
-    }
-
-
-def _tag(value: Any) -> Any:
-    return {"float": value} if isinstance(value, float) else value
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, float):
-        return repr(value + 0.0)  # + 0.0: minus zero is zero
-    if isinstance(value, dict):
-        return {key: _exact(v) for key, v in value.items()}
-    return [_exact(v) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-def _list(comment: str, key: str, parts: tuple[Any, ...]) -> list[str]:
-    lines = ["", comment]
-    for number, part in enumerate(parts):
-        lines += [*([""] if number else []), f"[[{key}]]", *_lines(_fields(part))]
-    return lines
-
-
-def _schema_lines(study: Study) -> list[str]:
-    """The schema's own file, one level down. A line that opens with a bracket heads a table there:
-    texts are escaped to one line, and the lines of a long array are indented or close it."""
-    lines = study.schema.to_toml().splitlines()
-    moved = [f"[schema.{line[1:]}" if line.startswith("[") else line for line in lines]
-    return ["[schema]", *moved]
-
-
-def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
-
-
-def _key(name: str) -> str:
-    bare = name.isascii() and name and all(c.isalnum() or c in "-_" for c in name)
-    return name if bare else _text(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if value is None:
-        raise UsageError("a study file has no word for None: leave such settings out.")
-    return "[" + ", ".join(_value(v) for v in value) + "]"
-
-
-def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but TOML also wants DEL escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

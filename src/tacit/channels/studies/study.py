@@ -19,7 +19,7 @@ import msgspec
 
 from tacit.channels.studies.capacity import LIMIT, largest_contribution, largest_noise
 from tacit.channels.studies.checks import problems
-from tacit.channels.studies.file import FORMAT, canonical_form, read_toml, write_toml
+from tacit.channels.studies.file import FORMAT, canonical_form, write_toml
 from tacit.channels.studies.reckoned import reckoned
 from tacit.channels.studies.tables import (
     Chosen,
@@ -34,6 +34,7 @@ from tacit.channels.studies.tables import (
     TakePart,
     Terms,
 )
+from tacit.channels.studies.toml import read_toml, table_of
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
@@ -92,7 +93,7 @@ class Study(
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """Read a study from a TOML file. Whether its signature holds: `check_signature`."""
-        return cls.from_dict(read_toml(Path(path)), where=str(path))
+        return cls.from_dict(read_toml(Path(path), _WRITE.format(path)), where=str(path))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "study") -> Study:
@@ -291,6 +292,7 @@ def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise)
 
 
 _SIGN = "tacit study sign FILE"
+_WRITE = "Write one with: tacit study new {}"
 _TABLES: dict[str, Any] = {
     "take_part": TakePart,
     "deadlines": Deadlines,
@@ -319,14 +321,14 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Study:
             f"{where}: format is {found!r}; this version of tacit reads {FORMAT!r}. Update tacit, "
             "or ask the author for a file of that format."
         )
-    head: Head = _read({k: document[k] for k in Head.__struct_fields__}, Head, where)
-    terms: Terms = _read(document["promise"], Terms, f"{where}, [promise]")
+    head: Head = table_of({k: document[k] for k in Head.__struct_fields__}, Head, where)
+    terms: Terms = table_of(document["promise"], Terms, f"{where}, [promise]")
     tables = {
-        key: _read(document[key], kind, f"{where}, [{key}]")
+        key: table_of(document[key], kind, f"{where}, [{key}]")
         for key, kind in _TABLES.items()
         if key in document
     }
-    chosen = _read(document["program"], Chosen, f"{where}, [program]")
+    chosen = table_of(document["program"], Chosen, f"{where}, [program]")
     try:
         return Study(
             name=head.name,
@@ -349,13 +351,3 @@ def _schema(document: Any, where: str) -> Schema:
     schema = Schema.from_dict(document, where)
     schema.require_complete()
     return schema
-
-
-def _read(document: Any, kind: Any, where: str) -> Any:
-    try:
-        return msgspec.convert(document, kind)
-    except msgspec.ValidationError as error:
-        text = str(error).replace(" - at `$.", " in `").replace(" - at `$[", " in `[")
-        names = getattr(kind, "__struct_fields__", None) or kind.__args__[0].__struct_fields__
-        known = f" (it has: {', '.join(names)})" if "unknown field" in text else ""
-        raise InputError(f"{where}: {text.replace('Object', 'it')}{known}.") from None

@@ -2,7 +2,8 @@
 
 Releases with different `part`s concern disjoint units. Under add-remove a unit is in one part, so
 the cost is that of the common releases with the worst part (McSherry 2009, theorem 4). Under
-replace a unit may leave one part and join another, so it is that with the worst two.
+replace a unit may leave one part and join another, so it is that with the worst two; except where
+parts say who was asked, which does not depend on any value (parts.md).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from tacit.errors import UsageError
 from tacit.privacy.accounting import gaussian, pld, pure, renyi, zcdp
-from tacit.privacy.accounting.losses import Loss, loss_of, merge
+from tacit.privacy.accounting.losses import LOCAL, Loss, loss_of, merge
 from tacit.privacy.promise import Adjacency
 from tacit.privacy.release import Release
 
@@ -114,13 +115,28 @@ def scenarios(releases: Sequence[Release], adjacency: Adjacency | str) -> list[t
             parts.setdefault(release.part, []).append(replace(release, part=None))
     if not parts:
         return [common] if common else []
-    # Equal parts cost the same: one of each kind is enough, or two where a unit can touch two.
-    touched = 2 if adjacency is Adjacency.REPLACE and len(parts) > 1 else 1
+    asked, placed = _split(list(parts.values()))
+    moves = adjacency is Adjacency.REPLACE and len(placed) > 1
+    touched = [*_touched(asked, 1), *_touched(placed, 2 if moves else 1)]
+    return [(*common, *chain(*some)) for some in touched]
+
+
+def _split(parts: Sequence[list[Release]]) -> tuple[list[list[Release]], list[list[Release]]]:
+    """Parts that say who was asked, and parts that units are in by what they are."""
+    asked: list[list[Release]] = []
+    placed: list[list[Release]] = []
+    for part in parts:
+        (asked if all(r.mechanism in LOCAL for r in part) else placed).append(part)
+    return asked, placed
+
+
+def _touched(parts: Sequence[list[Release]], at_once: int) -> list[tuple[list[Release], ...]]:
+    """The parts that one unit can touch. Equal ones cost the same: few of each kind are enough."""
     kinds: list[list[Release]] = []
-    for part in parts.values():
-        if kinds.count(part) < touched:
+    for part in parts:
+        if kinds.count(part) < at_once:
             kinds.append(part)
-    return [(*common, *chain(*some)) for some in combinations(kinds, touched)]
+    return list(combinations(kinds, at_once))
 
 
 def _check_sampling(releases: Sequence[Release], adjacency: Adjacency) -> None:

@@ -9,8 +9,8 @@ suffice:
                     (they dominate every (ε, δ)-DP pair: Kairouz, Oh & Viswanath 2015, section 5)
 
 Dominating pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10). Bounds belong to the
-adjacency of the promise; local randomisers (`randomised-response`, `pq-perturbation`) are always
-read as `replace`: a person who takes part says something else.
+adjacency of the promise; local randomisers (`LOCAL`) are always read as `replace`: a person who
+takes part says something else.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.release import Release
 
 __all__ = [
+    "LOCAL",
     "LOSSES",
     "GaussianLoss",
     "Loss",
@@ -202,6 +203,40 @@ def _pq_perturbation(release: Release) -> PureLoss:
     return _local(release, p * (1 - q) / ((1 - p) * q))
 
 
+def _subset_selection(release: Release) -> PureLoss:
+    """A set of `size` among m values, with the true one in it with probability p.
+
+    A set with the true value has probability p/C(m−1, size−1), any other (1−p)/C(m−1, size):
+    ε = |ln(p(m−size)/((1−p)·size))| (Ye & Barg 2018).
+    """
+    m, size, p = (_parameter(release, name) for name in ("m", "size", "p"))
+    if m.denominator != 1 or size.denominator != 1 or not (0 < size < m and 0 < p < 1):
+        raise PromiseError(
+            f"subset selection needs whole numbers 0 < size < m and 0 < p < 1, not m = {m}, "
+            f"size = {size}, p = {p}."
+        )
+    return _local(release, p * (m - size) / ((1 - p) * size))
+
+
+def _hadamard_response(release: Release) -> PureLoss:
+    """A column where the value's row has a +1 with probability p, else one where it has a −1.
+
+    Both are half of all columns: ε = |ln(p/(1−p))| (Acharya, Sun & Zhang 2019).
+    """
+    p = _parameter(release, "p")
+    if not 0 < p < 1:
+        raise PromiseError(f"Hadamard response needs 0 < p < 1, not {p}.")
+    return _local(release, p / (1 - p))
+
+
+# Run by each person alone: these never see anybody else's value.
+LOCAL: dict[str, Callable[[Release], Loss]] = {
+    "hadamard-response": _hadamard_response,
+    "pq-perturbation": _pq_perturbation,
+    "randomised-response": _randomised_response,
+    "subset-selection": _subset_selection,
+}
+
 LOSSES: dict[str, Callable[[Release], Loss]] = {
     "above-threshold": _above_threshold,
     "exponential": _exponential,
@@ -209,8 +244,7 @@ LOSSES: dict[str, Callable[[Release], Loss]] = {
     "l2-laplace": _l2_laplace,
     "laplace": _laplace,
     "permute-and-flip": _permute_and_flip,
-    "pq-perturbation": _pq_perturbation,
-    "randomised-response": _randomised_response,
+    **LOCAL,
 }
 
 

@@ -154,6 +154,14 @@ class Ledger:
         with self._file.reading() as transaction:
             return list(transaction.newer(*_START))
 
+    def affords(self, promise: Promise, dataset: str, part: str | None = None) -> bool:
+        """Whether `reserve` would succeed now. Nothing is set aside."""
+        try:
+            self._now().check(dataset, promise, part)
+        except Refused:
+            return False
+        return True
+
     def open_spends(self) -> list[Spend]:
         """Reservations that are neither committed nor released."""
         return list(self._now().open.values())

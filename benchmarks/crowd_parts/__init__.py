@@ -1,0 +1,1 @@
+"""The parts of `tacit bench crowd`, each with its own peer."""

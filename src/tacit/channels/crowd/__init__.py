@@ -1,0 +1,1 @@
+"""The crowd: many people with one row each, and nobody whom they must trust (AnonML)."""

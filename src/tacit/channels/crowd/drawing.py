@@ -1,0 +1,122 @@
+"""The drawing of lots: who is asked what, such that nobody can have chosen it.
+
+The collector commits to a seed in the proposal; relays commit to theirs before the roster is
+closed. After it is closed they reveal, each for this one roster. Everyone can check every step
+(crypto/lots.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from tacit.channels.crowd.letters import Drawn, Reveal, Roster
+from tacit.channels.crowd.proposal import Proposal
+from tacit.crypto.lots import joint_seed, opens
+from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
+from tacit.errors import CheckFailed
+
+__all__ = [
+    "checked_seed",
+    "keys_of",
+    "members_of",
+    "place_of",
+    "reveal",
+    "reveals",
+    "roster_digest",
+    "roster_of",
+]
+
+KEY_BYTES = 32
+
+
+def roster_of(keys: Iterable[str], commitments: Mapping[int, str]) -> Roster:
+    """The roster: the keys in rising order, each once."""
+    return Roster(b"".join(sorted(bytes.fromhex(key) for key in set(keys))), dict(commitments))
+
+
+def roster_digest(study: str, roster: Roster) -> str:
+    """What relays reveal for, and people compare."""
+    commitments = {str(place): text for place, text in roster.commitments.items()}
+    return digest(["tacit crowd roster", study, digest(roster.keys), commitments])
+
+
+def keys_of(roster: Roster) -> tuple[str, ...]:
+    """The members' public keys, in the order of their places."""
+    return _keys(roster.keys)
+
+
+@lru_cache(maxsize=4)  # in a simulation everyone reads the same roster
+def _keys(data: bytes) -> tuple[str, ...]:
+    if len(data) % KEY_BYTES:
+        raise CheckFailed("the roster is damaged.")
+    keys = tuple(data[i : i + KEY_BYTES].hex() for i in range(0, len(data), KEY_BYTES))
+    if any(a >= b for a, b in pairwise(keys)):
+        raise CheckFailed("the roster is not in order: somebody may be in it twice.")
+    return keys
+
+
+def members_of(proposal: Proposal, roster: Roster) -> tuple[str, ...]:
+    """The members, if they are a group that the proposal allows: a collector must not fill it up
+    with keys of its own."""
+    keys, group = keys_of(roster), proposal.group
+    if not group.minimum <= len(keys) <= group.maximum:
+        raise CheckFailed(
+            f"{len(keys)} people are in the roster; the proposal asks for {group.minimum} to "
+            f"{group.maximum}: do not take part."
+        )
+    if group.members and not set(keys) <= set(group.members):
+        raise CheckFailed(
+            "somebody is in the roster who is not among those that may take part: do not take part."
+        )
+    return keys
+
+
+def place_of(roster: Roster, key: str) -> int:
+    """The member's place; CheckFailed if she is not in the roster."""
+    keys = keys_of(roster)
+    place = bisect_left(keys, key)
+    if keys[place : place + 1] != (key,):
+        raise CheckFailed("you registered, but you are not in the roster: ask the collector why.")
+    return place
+
+
+def reveal(key: SigningKey, study: str, roster: str, seed: bytes) -> Reveal:
+    """A relay's part of the lot, bound to one roster by its signature."""
+    return Reveal(seed, key.sign(_revealed(study, roster, seed)))
+
+
+def reveals(proposal: Proposal, roster: Roster, place: int, said: Reveal) -> bool:
+    """Whether this is what the relay at this place had committed to, and for this roster."""
+    return _reveals(proposal, roster, roster_digest(proposal.digest, roster), place, said)
+
+
+def _reveals(proposal: Proposal, roster: Roster, found: str, place: int, said: Reveal) -> bool:
+    committed = roster.commitments.get(place)
+    if committed is None or not opens(committed, said.seed):
+        return False
+    message = _revealed(proposal.digest, found, said.seed)
+    return signed_by(proposal.relays[place].key, said.signature, message)
+
+
+def checked_seed(proposal: Proposal, roster: Roster, drawn: Drawn) -> bytes:
+    """The seed of all lots, if every part of it was committed to before the roster was closed."""
+    if not opens(proposal.collector.lot, drawn.seed):
+        raise CheckFailed("the collector's part of the lot is not the one it committed to.")
+    places, found = sorted(drawn.reveals), roster_digest(proposal.digest, roster)
+    if not places:
+        raise CheckFailed("no relay took part in the drawing of lots: the collector drew alone.")
+    for place in places:
+        if not 0 <= place < len(proposal.relays) or not _reveals(
+            proposal, roster, found, place, drawn.reveals[place]
+        ):
+            raise CheckFailed(f"relay {place}'s part of the lot is not the one it committed to.")
+    seeds = [drawn.seed, *(drawn.reveals[place].seed for place in places)]
+    context = canonical([found, places])
+    return joint_seed(seeds, context)
+
+
+def _revealed(study: str, roster: str, seed: bytes) -> bytes:
+    return canonical(["tacit crowd reveal", study, roster, seed.hex()])

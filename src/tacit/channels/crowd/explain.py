@@ -1,0 +1,117 @@
+"""A proposal in plain words: what a person would reveal, to whom, and what stays hers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import NamedTuple
+
+from tacit.channels.crowd.certify import amplified
+from tacit.channels.crowd.proposal import Proposal
+from tacit.channels.crowd.questions import Question
+
+__all__ = ["Section", "explained"]
+
+
+class Section(NamedTuple):
+    heading: str
+    lines: list[str]
+
+
+def explained(proposal: Proposal) -> list[Section]:
+    """In the order in which a person decides."""
+    return [
+        Section("What you would reveal", _revealed(proposal)),
+        Section("What is promised to you", _promised(proposal)),
+        Section("Who sees what", _seen(proposal)),
+        Section("When", _windows(proposal)),
+        Section("What it costs", _cost(proposal)),
+    ]
+
+
+def _revealed(proposal: Proposal) -> list[str]:
+    plan = proposal.drawn_up
+    most = sum(max(len(lot.questions) for lot in draw) for draw in plan.draws)
+    count = "one question" if most == 1 else f"{most} questions"
+    lines = [
+        f"You answer {count}, drawn by lot among {len(plan.questions)}. The lots follow from seeds "
+        "that the collector and the relays committed to before anybody knew who takes part; your "
+        "machine checks yours.",
+        "Every answer is randomised on your machine before it leaves it. Your row never leaves.",
+    ]
+    return lines + [f"{q.name}: {_asks(q)} {_noise(q)}" for q in plan.questions]
+
+
+def _asks(question: Question) -> str:
+    if question.kind == "quantiles":
+        return f"in which of {question.sizes[0]} intervals your {question.features[0]} lies."
+    what = ", ".join((*question.features, "the label"))
+    return f"which of {question.cells} combinations of {what} is yours."
+
+
+def _noise(question: Question) -> str:
+    """How far one can tell from an answer: the same for every randomiser of this epsilon."""
+    likely = math.exp(question.epsilon)
+    return (
+        f"Whatever you answer is at most {likely:.3g} times as likely with your value as with any "
+        f"other (ε = {question.epsilon:g})."
+    )
+
+
+def _promised(proposal: Proposal) -> list[str]:
+    plan, terms = proposal.drawn_up, proposal.promise
+    lines = [
+        f"All your answers together cost at most ε = {plan.person_epsilon:g}, whoever sees them "
+        "and whatever they know about everybody else. That needs no trust in anyone.",
+    ]
+    central = _expected(proposal)
+    if central < plan.person_epsilon:
+        lines.append(
+            f"Since nobody knows who sent what, ε = {central:.3g} with δ = {terms.delta:g} holds "
+            f"too, if {proposal.group.minimum} people answer at once, every relay passes on what "
+            "it is given, and at least one relay of each circuit keeps its secrets. The "
+            "certificate will say it with the numbers that really took part."
+        )
+    if plan.attribute_epsilon < plan.person_epsilon:
+        lines.append(
+            f"Some would call this ε = {plan.attribute_epsilon:g}: that is the figure for one "
+            "attribute alone, as if nothing else of you were known. You are charged the sum."
+        )
+    return lines
+
+
+def _seen(proposal: Proposal) -> list[str]:
+    group, route = proposal.group, proposal.route
+    proof = (
+        "It signs one token for each question and person without seeing the answer."
+        if group.proof == "tokens"
+        else "Each answer proves that one of the group sent it, and nobody can tell who."
+    )
+    return [
+        f"The collector ({proposal.collector.name}): that you take part, and randomised answers "
+        f"that it cannot link to you. {proof}",
+        f"The first of {route.hops} relays: that you sent as many packets as everybody. The "
+        "others: which relay a packet came from and where it goes.",
+        "Everybody: the roster of public keys, how many answers arrived, and the model.",
+    ]
+
+
+def _windows(proposal: Proposal) -> list[str]:
+    windows, group = proposal.windows, proposal.group
+    return [
+        f"{windows.register:g} s to register; {group.minimum} to {group.maximum} people.",
+        f"{proposal.drawn_up.stages} stage(s) of at least {proposal.wave_seconds:g} s each: you "
+        "send at a random moment of the first window, as often as everybody, and again what was "
+        "lost. Stay connected until the end.",
+    ]
+
+
+def _cost(proposal: Proposal) -> list[str]:
+    epsilon = proposal.promise.epsilon
+    return [f"Your ledger is charged ε = {epsilon:g}, once, when your first answer is made."]
+
+
+def _expected(proposal: Proposal) -> float:
+    """The central figure if as many people as must take part answer, and nothing is lost."""
+    people = proposal.drawn_up.expected(proposal.group.minimum)
+    return amplified(proposal, Counter(people)).epsilon

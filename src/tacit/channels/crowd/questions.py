@@ -1,0 +1,71 @@
+"""What people are asked: one categorical value of m cells, answered under a local randomiser."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import UsageError
+from tacit.privacy.mechanisms.randomisers import Randomiser, best_randomiser
+from tacit.privacy.promise import Adjacency, Promise, Unit
+
+__all__ = ["Question"]
+
+Kind = Literal["quantiles", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a study.
+
+    name      its own in the study, of letters a-z, digits and hyphens
+    stage     the window of sending in which it is answered, from 0; later stages may rest on the
+              answers of earlier ones
+    kind      table: the codes of some features and the label, as one cell (C order, label last);
+              quantiles: the interval, between thresholds found so far, that a number lies in
+    features  of the schema; a question for quantiles has one
+    sizes     how many codes each of them has; a table's last size is the label's, 2
+    epsilon   what an answer costs
+    step      of the search for quantiles, from 0
+    """
+
+    name: str
+    stage: int
+    kind: Kind
+    features: tuple[str, ...]
+    sizes: tuple[int, ...]
+    epsilon: float
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        wanted = len(self.features) + (self.kind == "table")
+        if len(self.sizes) != wanted or self.cells < 2:
+            raise UsageError(f"question {self.name}: its sizes do not fit its features.")
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.sizes)
+
+    @property
+    def promise(self) -> Promise:
+        """What one answer keeps to, whatever else is known about everybody."""
+        return Promise(self.epsilon, 0.0, Unit.PERSON, Adjacency.REPLACE)
+
+    @property
+    def randomiser(self) -> Randomiser:
+        """The one with the least expected error; everyone computes the same."""
+        return best_randomiser(self.cells, self.promise)
+
+    def rows(self, reports: Sequence[bytes]) -> NDArray[np.uint8]:
+        """Reports, one after another, as the randomiser wants them."""
+        size = self.randomiser.report_bytes
+        return np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(len(reports), size)
+
+    def accepts(self, report: bytes) -> bool:
+        """Whether an honest person can have sent this."""
+        return bool(self.randomiser.valid(self.rows([report]))[0])

@@ -1,0 +1,156 @@
+"""The central figure of a certificate: how little a report shows that was mixed with others.
+
+It stands beside a local promise, which holds whatever anybody does. What it rests on is in it, in
+numbers and in words, and `recomputed` works all of it out anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.errors import CertificateInvalid
+from tacit.privacy.recompute_shuffle import chance_of_fewer, shuffled_epsilon
+from tacit.privacy.release import Release
+
+__all__ = ["Amplified", "Hidden"]
+
+MOST = 1_000_000_000  # reports: what a verifier has the memory for
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """One answer, and among how many it is hidden.
+
+    local    its epsilon, whoever sees it
+    reports  of distinct people that answered the same question in the main wave
+    mixed    so many of them, the answer itself included, were shuffled together at the least
+    """
+
+    local: float
+    reports: int
+    mixed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Amplified:
+    """(epsilon, delta)-privacy towards everyone who sees the reports but not who sent which.
+
+    answers     of the person who is hidden worst
+    relays      of the study; an answer passes `hops` of them, one of each layer
+    corrupt     so many people may belong to whoever wants to know, and hide nobody
+    assumption  what it rests on, in words
+    """
+
+    epsilon: float
+    delta: float
+    answers: tuple[Hidden, ...]
+    relays: int
+    hops: int
+    corrupt: int
+    assumption: str
+
+    @property
+    def mixed(self) -> int:
+        """Among how many the answer is hidden that is hidden worst."""
+        return min(hidden.mixed for hidden in self.answers)
+
+    @property
+    def reports(self) -> int:
+        """Of the question that got the fewest in the main wave."""
+        return min(hidden.reports for hidden in self.answers)
+
+    def recomputed(
+        self, releases: Sequence[Release], cost: float, people: int | None, tolerance: float
+    ) -> float:
+        """The epsilon that follows from the numbers; CertificateInvalid if they cannot be.
+
+        cost       of all of one person's releases, locally
+        people     who took part, if that is known
+        tolerance  how far two honest computations may lie apart, relatively
+        """
+        self._check_form(people)
+        self._check_answers(releases, cost * (1 - tolerance))
+        # Half of delta is for too few that meet, half for what those that do not hide.
+        each = self.delta / (2 * len(self.answers))
+        for hidden in self.answers:
+            self._check_mixed(hidden, each * (1 + tolerance))
+        epsilon = math.fsum(shuffled_epsilon(h.local, h.mixed, each) for h in self.answers)
+        if epsilon > self.epsilon * (1 + tolerance):
+            raise CertificateInvalid(
+                f"{self.mixed} reports mixed together come to a central ε = {epsilon:.6g}, more "
+                f"than the {self.epsilon:g} that it states."
+            )
+        return epsilon
+
+    def _check_form(self, people: int | None) -> None:
+        numbers = [self.epsilon, *(hidden.local for hidden in self.answers)]
+        most = max((hidden.reports for hidden in self.answers), default=MOST + 1)
+        if not (
+            all(0 < number < math.inf for number in numbers)
+            and 0 < self.delta < 1
+            and 1 <= self.hops <= self.relays
+            and self.corrupt >= 0
+            and most <= (MOST if people is None else min(people, MOST))
+        ):
+            raise CertificateInvalid("its central figure rests on numbers that cannot be.")
+
+    def _check_answers(self, releases: Sequence[Release], cost: float) -> None:
+        """Whether the answers are all that one person released, at their full price."""
+        if any(release.bound is not None for release in releases):
+            raise CertificateInvalid(
+                "only what was randomised on each person's own device is hidden by mixing."
+            )
+        parts = Counter[str | None]()
+        for release in releases:
+            parts[release.part] += release.count
+        common = parts.pop(None, 0)
+        given = common + max(parts.values(), default=0)
+        if len(self.answers) < given or math.fsum(h.local for h in self.answers) < cost:
+            raise CertificateInvalid(
+                f"its central figure is that of {len(self.answers)} answers; a person released "
+                f"{given}, or dearer ones."
+            )
+
+    def _check_mixed(self, hidden: Hidden, failure: float) -> None:
+        """People who meet at a relay of the largest layer, drawn by everyone for herself."""
+        honest = max(1, hidden.reports - self.corrupt)
+        chance = 1 / math.ceil(self.relays / self.hops)
+        if hidden.mixed < 1 or chance_of_fewer(hidden.mixed, honest - 1, chance) > failure:
+            raise CertificateInvalid(
+                f"of {hidden.reports} reports, {self.corrupt} of them perhaps corrupt, one cannot "
+                f"be sure that {hidden.mixed} met at one relay."
+            )
+
+    def document(self) -> dict[str, Any]:
+        """For the certificate; numbers of the proof as exact text."""
+        return {
+            "epsilon": repr(self.epsilon),
+            "delta": repr(self.delta),
+            "answers": [
+                {"local": repr(h.local), "reports": h.reports, "mixed": h.mixed}
+                for h in self.answers
+            ],
+            "relays": self.relays,
+            "hops": self.hops,
+            "corrupt": self.corrupt,
+            "assumption": self.assumption,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Amplified:
+        return cls(
+            epsilon=float(document["epsilon"]),
+            delta=float(document["delta"]),
+            answers=tuple(
+                Hidden(float(h["local"]), int(h["reports"]), int(h["mixed"]))
+                for h in document["answers"]
+            ),
+            relays=int(document["relays"]),
+            hops=int(document["hops"]),
+            corrupt=int(document["corrupt"]),
+            assumption=str(document["assumption"]),
+        )

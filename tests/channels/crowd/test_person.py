@@ -1,0 +1,654 @@
+"""A person: pays before she answers, answers once, checks her lots, and sends like everybody."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rehearsal import PEOPLE, SCHEMA, UNCUT, Rehearsal, identity, rows
+
+from tacit.channels.crowd.drawing import roster_digest
+from tacit.channels.crowd.errands import Came, Errand, Script
+from tacit.channels.crowd.letters import (
+    Bulletin,
+    Drawn,
+    Packets,
+    Receipts,
+    Roster,
+    TokenAsked,
+    TokenGiven,
+)
+from tacit.channels.crowd.payload import COVER, Answer
+from tacit.channels.crowd.person import TRIES, Person
+from tacit.channels.crowd.person_journal import PersonJournal
+from tacit.channels.crowd.plan import PlanTerms
+from tacit.channels.crowd.relay import context_of
+from tacit.channels.roles.budget import LedgerBudget
+from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.roles.store import MEMORY
+from tacit.crypto.onion import open_payload, peel
+from tacit.crypto.prg import SeededRandomness
+from tacit.crypto.signing import SigningKey
+from tacit.data.schema import Schema
+from tacit.errors import (
+    BudgetExceeded,
+    CheckFailed,
+    InputError,
+    Refused,
+    TacitError,
+    Unreachable,
+)
+from tacit.privacy.ledger import Ledger
+
+Tamper = Callable[[Letter, Letter], Letter | TacitError]
+
+
+class Purse:
+    """A budget that notes when it is asked, among all that the person does."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+
+    def reserve(self, number: int) -> None:
+        self.notes.append("reserve")
+
+    def spend(self, number: int) -> None:
+        self.notes.append("spend")
+
+    def settle(self, certificate: str | None) -> None:
+        self.notes.append("settle")
+
+
+class Scene:
+    """One person's script, whose letters go to a real collector; `tamper` lies in its name.
+
+    Relays are played: they take packets, or say what `relays` says.
+    """
+
+    def __init__(self, study: Rehearsal, number: int = 0, tamper: Tamper | None = None) -> None:
+        self.study, self.number, self.tamper = study, number, tamper
+        self.notes: list[str] = []
+        self.packets: list[tuple[int, float, Packets]] = []
+        self.relays: Callable[[int], Letter | TacitError] = lambda place: Letter("taken", 0)
+        self.journal = PersonJournal(MEMORY, study.proposal.digest)
+        self.lives = 0
+
+    @property
+    def key(self) -> SigningKey:
+        return self.study.people[self.number]
+
+    def person(self) -> Person:
+        self.lives += 1
+        schema: Schema = self.study.proposal.schema
+        return Person(
+            self.study.proposal,
+            self.key,
+            self.journal,
+            rows(schema, PEOPLE, 0)[self.number],
+            Purse(self.notes),
+            SeededRandomness(f"life {self.lives} of {self.number}"),
+        )
+
+    def play(self, until: Callable[[Errand], bool] = lambda errand: False) -> Script[None]:
+        """The script from its beginning, until an errand that is not carried any more."""
+        script = self.person().take_part()
+        errand = next(script)
+        while not until(errand):
+            self.study.now = max(self.study.now, errand.at)
+            try:
+                errand = script.send(Came(self.carried(errand), self.study.now))
+            except StopIteration:
+                break
+        return script
+
+    def carried(self, errand: Errand) -> Letter | TacitError | None:
+        letter = errand.letter
+        assert letter is not None
+        self.notes.append(letter.kind)
+        if errand.to is not None:
+            self.packets.append((errand.to, self.study.now, read(Packets, letter.body)))
+            return self.relays(errand.to)
+        try:
+            reply = self.study.collector.answer(self.key.public_key, letter, self.study.now)
+        except TacitError as error:
+            return error
+        if reply.kind == "wait":  # nothing else happens in this scene
+            self.study.pass_time((self.study.collector.deadline or 0.0) - self.study.now)
+            reply = self.study.collector.answer(self.key.public_key, letter, self.study.now)
+        return reply if self.tamper is None else self.tamper(letter, reply)
+
+
+def changed(kind: type[Any], change: Callable[[Any], Any]) -> Tamper:
+    """The collector's replies of one kind, changed."""
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind != kind.__name__.lower():
+            return reply
+        return Letter(reply.kind, reply.round, write(change(read(kind, reply.body))))
+
+    return tamper
+
+
+def first_packet(errand: Errand) -> bool:
+    return errand.to is not None
+
+
+def second_bulletin() -> Callable[[Errand], bool]:
+    """When the first wave is done with."""
+    seen: list[Errand] = []
+
+    def until(errand: Errand) -> bool:
+        seen.extend([errand] if errand.letter and errand.letter.kind == "bulletin" else [])
+        return len(seen) == 2
+
+    return until
+
+
+@pytest.fixture
+def study() -> Rehearsal:
+    return Rehearsal(waves=3).opened()
+
+
+# ── budget ──
+
+
+def test_she_pays_before_she_answers(study: Rehearsal) -> None:
+    scene = Scene(study)
+    scene.play(until=first_packet)
+    assert scene.notes == ["reserve", "register", "bulletin", "roster", "spend", "token"]
+
+
+def test_with_a_budget_that_is_too_small_nobody_hears_of_her(
+    study: Rehearsal, tmp_path: Path
+) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    promise = study.proposal.local_promise
+    ledger.allow("me", promise.unit, promise.epsilon / 2, 0.0)
+    budget = LedgerBudget(promise, "study", ledger, "me")
+    journal = PersonJournal(MEMORY, study.proposal.digest)
+    row = rows(SCHEMA, 1, 0)[0]
+    with pytest.raises(BudgetExceeded):
+        next(Person(study.proposal, study.people[0], journal, row, budget).take_part())
+
+
+def test_the_ledger_is_charged_once_for_all_answers(tmp_path: Path) -> None:
+    plan = PlanTerms(kind="anonml", partitions=2, subsets=2, size=1)
+    study = Rehearsal(plan=plan, waves=1).opened()
+    promise, ledger = study.proposal.local_promise, Ledger(tmp_path / "ledger.db")
+    ledger.allow("me", promise.unit, promise.epsilon, 0.0)
+    budget = LedgerBudget(promise, "study", ledger, "me")
+    scene = Scene(study)
+    scene.person = lambda: Person(  # type: ignore[method-assign]
+        study.proposal, scene.key, scene.journal, rows(SCHEMA, 1, 0)[0], budget
+    )
+    scene.play()
+    assert len(scene.journal.answers()) == 2
+    budget.settle(None)
+    assert ledger.balance("me", promise.unit).spent.epsilon == promise.epsilon
+
+
+def test_nothing_is_spent_when_the_study_does_not_come_about() -> None:
+    study = Rehearsal()
+    scene = Scene(study)
+    with pytest.raises(Refused, match="Nothing was asked of you"):
+        scene.play()
+    assert "spend" not in scene.notes
+    assert not scene.journal.answers()
+
+
+# ── lies about the lots ──
+
+
+def without_me(scene: Scene) -> Callable[[Roster], Roster]:
+    me = bytes.fromhex(scene.key.public_key)
+    return lambda r: msgspec.structs.replace(r, keys=r.keys.replace(me, b""))
+
+
+def announced(scene: Scene, change: Callable[[Roster], Roster]) -> Tamper:
+    """Another roster, and its digest in the bulletin; relays' signatures are for the first."""
+    other = change(scene.study.roster)
+    found = roster_digest(scene.study.proposal.digest, other)
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind == "roster":
+            return Letter("roster", 0, write(other))
+        if reply.kind == "bulletin":
+            news = msgspec.structs.replace(read(Bulletin, reply.body), roster=found)
+            return Letter("bulletin", 0, write(news))
+        return reply
+
+    return tamper
+
+
+def drawn(change: Callable[[Drawn], Drawn | None]) -> Tamper:
+    return changed(
+        Bulletin,
+        lambda news: msgspec.structs.replace(
+            news, drawn=None if news.drawn is None else change(news.drawn)
+        ),
+    )
+
+
+ROSTERS: dict[str, tuple[str, Callable[[Roster], Roster]]] = {
+    "another than announced": (
+        "another than the one that was announced",
+        lambda r: msgspec.structs.replace(r, keys=r.keys[32:]),
+    ),
+    "other commitments": (
+        "another than the one that was announced",
+        lambda r: msgspec.structs.replace(r, commitments={0: "0" * 64}),
+    ),
+}
+DRAWN: dict[str, tuple[str, Callable[[Drawn], Drawn | None]]] = {
+    "none": ("another than the one", lambda d: None),
+    "swapped seed": (
+        "the collector's part of the lot is not",
+        lambda d: msgspec.structs.replace(d, seed=bytes(32)),
+    ),
+    "short seed": (
+        "the collector's part of the lot is not",
+        lambda d: msgspec.structs.replace(d, seed=b""),
+    ),
+    "no relay": ("drew alone", lambda d: msgspec.structs.replace(d, reveals={})),
+    "swapped reveals": (
+        "relay 0's part of the lot is not",
+        lambda d: msgspec.structs.replace(d, reveals={0: d.reveals[1], 1: d.reveals[0]}),
+    ),
+    "another reveal": (
+        "relay 0's part of the lot is not",
+        lambda d: msgspec.structs.replace(
+            d, reveals={0: msgspec.structs.replace(d.reveals[0], seed=bytes(32))}
+        ),
+    ),
+    "nobody's signature": (
+        "relay 0's part of the lot is not",
+        lambda d: msgspec.structs.replace(
+            d, reveals={0: msgspec.structs.replace(d.reveals[0], signature="0" * 128)}
+        ),
+    ),
+    "no such relay": (
+        "relay 7's part of the lot is not",
+        lambda d: msgspec.structs.replace(d, reveals={7: d.reveals[0]}),
+    ),
+    "a relay before the first": (
+        "relay -1's part of the lot is not",
+        lambda d: msgspec.structs.replace(d, reveals={-1: d.reveals[4]}),
+    ),
+}
+
+
+def refuses(scene: Scene, message: str) -> None:
+    with pytest.raises(CheckFailed, match=message):
+        scene.play()
+    assert "spend" not in scene.notes
+    assert not scene.packets
+    assert not scene.journal.answers()
+
+
+@pytest.mark.parametrize("case", ROSTERS)
+def test_another_roster_is_refused(study: Rehearsal, case: str) -> None:
+    message, change = ROSTERS[case]
+    refuses(Scene(study, tamper=changed(Roster, change)), message)
+
+
+@pytest.mark.parametrize("case", DRAWN)
+def test_another_drawing_is_refused(study: Rehearsal, case: str) -> None:
+    message, change = DRAWN[case]
+    refuses(Scene(study, tamper=drawn(change)), message)
+
+
+def test_a_roster_that_relays_have_not_signed_is_refused(study: Rehearsal) -> None:
+    """Announced or not: the relays' parts are for one roster."""
+    scene = Scene(study)
+    swap = bytes.fromhex(identity("a friend of the collector's").public_key)
+    others = [bytes.fromhex(key) for key in study.store.members()]
+    others.remove(next(k for k in others if k.hex() != scene.key.public_key))
+    keys = b"".join(sorted([*others, swap]))
+    scene.tamper = announced(scene, lambda r: msgspec.structs.replace(r, keys=keys))
+    refuses(scene, "relay 0's part of the lot is not")
+
+
+def colluding(study: Rehearsal, keys: bytes) -> Tamper:
+    """A roster that the collector and all the relays agree upon."""
+    roster = msgspec.structs.replace(study.roster, keys=keys)
+    reveals = {place: study.revealed(place, roster) for place in range(len(study.relays))}
+    found = roster_digest(study.proposal.digest, roster)
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind == "roster":
+            return Letter("roster", 0, write(roster))
+        if reply.kind != "bulletin":
+            return reply
+        news = read(Bulletin, reply.body)
+        lots = news.drawn and msgspec.structs.replace(news.drawn, reveals=reveals)
+        return Letter("bulletin", 0, write(msgspec.structs.replace(news, roster=found, drawn=lots)))
+
+    return tamper
+
+
+def test_a_roster_without_her_is_refused(study: Rehearsal) -> None:
+    scene = Scene(study)
+    others = without_me(scene)(study.roster).keys
+    extra = bytes.fromhex(identity("extra").public_key)
+    keys = b"".join(sorted([*(others[i : i + 32] for i in range(0, len(others), 32)), extra]))
+    scene.tamper = colluding(study, keys)
+    refuses(scene, "you are not in the roster")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda keys: keys[32:64] + keys[:32] + keys[64:], "not in order"),
+        (lambda keys: keys[:32] + keys, "not in order"),
+        (lambda keys: keys[:-1], "damaged"),
+        (lambda keys: keys + b"\xff" * 32, "13 people are in the roster"),
+    ],
+    ids=["swapped", "twice", "cut", "one too many"],
+)
+def test_a_roster_of_another_form_is_refused(
+    study: Rehearsal, change: Callable[[bytes], bytes], message: str
+) -> None:
+    scene = Scene(study)
+    scene.tamper = colluding(study, change(study.roster.keys))
+    refuses(scene, message)
+
+
+def test_a_roster_that_is_too_small_is_refused(study: Rehearsal) -> None:
+    """Alone among the collector's friends nobody is hidden; alone among fewer even less."""
+    scene = Scene(study)
+    scene.tamper = colluding(study, bytes.fromhex(scene.key.public_key))
+    refuses(scene, "1 people are in the roster")
+
+
+def test_a_roster_with_somebody_who_is_not_listed_is_refused() -> None:
+    listed = tuple(person.public_key for person in Rehearsal().people)
+    study = Rehearsal(members=listed).opened()
+    scene = Scene(study)
+    keys = [bytes.fromhex(key) for key in study.store.members()]
+    keys.remove(next(k for k in keys if k.hex() != scene.key.public_key))
+    extra = bytes.fromhex(identity("a friend of the collector's").public_key)
+    scene.tamper = colluding(study, b"".join(sorted([*keys, extra])))
+    refuses(scene, "not among those that may take part")
+
+
+def test_she_asks_for_what_the_lots_gave_her_and_nothing_else(study: Rehearsal) -> None:
+    """Whatever the collector says: no bulletin names a question."""
+    for number in range(PEOPLE):
+        scene = Scene(study, number)
+        asked: list[str] = []
+
+        def tamper(letter: Letter, reply: Letter, asked: list[str] = asked) -> Letter:
+            if letter.kind == "token":
+                asked.append(read(TokenAsked, letter.body).question)
+            return reply
+
+        scene.tamper = tamper
+        scene.play(until=first_packet)
+        assert asked == [question.name for question in study.asked(scene.key)]
+
+
+def test_a_collector_that_wants_another_question_answered_gets_nothing(study: Rehearsal) -> None:
+    """It refuses the token for the right one; she does not answer another instead."""
+    scene = Scene(study)
+
+    def tamper(letter: Letter, reply: Letter) -> Letter | TacitError:
+        return Refused("not your question") if letter.kind == "token" else reply
+
+    scene.tamper = tamper
+    with pytest.raises(Refused, match="not your question"):
+        scene.play()
+    (question,) = study.asked(scene.key)
+    assert set(scene.journal.answers()) == {question.name}
+    assert not scene.packets
+
+
+# ── lies about what is asked ──
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        {},
+        {"age": []},
+        {"age": [50.0]},
+        {"age": [10.0, 20.0, 30.0, 40.0]},
+        {"age": [30.0, 20.0, 10.0]},
+        {"age": [10.0, math.nan, 30.0]},
+        {"smokes": [10.0, 20.0, 30.0]},
+    ],
+    ids=repr,
+)
+def test_thresholds_that_no_question_has_are_refused(thresholds: dict[str, list[float]]) -> None:
+    plan = PlanTerms(kind="anonml", partitions=1, subsets=1, size=3)
+    study = Rehearsal(schema=UNCUT, plan=plan, waves=1).opened()
+    honest = study.collector.bulletin(0.0).thresholds
+    assert len(honest["age"]) == 3
+    number = next(n for n, person in enumerate(study.people) if study.asked(person)[0].stage == 0)
+    scene = Scene(study, number)
+    scene.tamper = changed(
+        Bulletin, lambda news: msgspec.structs.replace(news, thresholds=thresholds)
+    )
+    with pytest.raises(InputError, match="rising cuts"):
+        scene.play()
+    assert "spend" not in scene.notes
+    assert not scene.journal.answers()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda w: {"number": 3}, lambda w: {"number": 2**31 - 1}],
+    ids=["one more than proposed", "many more"],
+)
+def test_waves_that_were_not_proposed_are_refused(
+    study: Rehearsal, change: Callable[[Any], dict[str, Any]]
+) -> None:
+    scene = Scene(study)
+    scene.tamper = changed(
+        Bulletin,
+        lambda news: msgspec.structs.replace(
+            news, wave=news.wave and msgspec.structs.replace(news.wave, **change(news.wave))
+        ),
+    )
+    refuses(scene, "was not proposed")
+
+
+def test_a_wave_that_is_opened_again_gets_nothing_more(study: Rehearsal) -> None:
+    scene = Scene(study)
+    shown: list[Letter] = []
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind == "bulletin":
+            shown.append(reply)
+            return shown[0] if len(shown) < 4 else reply
+        return reply
+
+    scene.tamper = tamper
+    scene.play()
+    sent = [(packets.stage, packets.wave) for _, _, packets in scene.packets]
+    assert sent == sorted(set(sent))
+    back: list[Letter] = []
+
+    def backwards(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind == "bulletin":
+            back.append(reply)
+            return back[0] if len(back) == 3 else reply
+        return reply
+
+    other = Scene(Rehearsal(waves=3).opened(), tamper=backwards)
+    with pytest.raises(CheckFailed, match="is over"):
+        other.play()
+
+
+@pytest.mark.parametrize("field", ["stage", "number"])
+@pytest.mark.parametrize("value", [-1, 2**31])
+def test_impossible_waves_are_refused(study: Rehearsal, field: str, value: int) -> None:
+    scene = Scene(study)
+    scene.tamper = changed(
+        Bulletin,
+        lambda news: msgspec.structs.replace(
+            news, wave=news.wave and msgspec.structs.replace(news.wave, **{field: value})
+        ),
+    )
+    with pytest.raises(InputError):
+        scene.play()
+    assert "spend" not in scene.notes
+
+
+# ── tokens ──
+
+
+def test_a_wrong_token_is_refused_and_not_sent(study: Rehearsal) -> None:
+    (question,) = study.asked(study.people[0])
+    other = study.blinded(question, study.report(question, "other"))
+    signature = study.cast.secrets.tokens[question.name].sign_blinded(other.blinded)
+    for wrong, error in ((signature, CheckFailed), (b"", InputError), (bytes(256), InputError)):
+        scene = Scene(study, tamper=changed_token(wrong))
+        with pytest.raises(error):
+            scene.play()
+        assert not scene.packets
+        (given,) = scene.journal.answers().values()
+        assert (given.proof, given.mark) == (b"", b"")
+
+
+def changed_token(signature: bytes) -> Tamper:
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        return Letter("token", 0, write(TokenGiven(signature))) if reply.kind == "token" else reply
+
+    return tamper
+
+
+def test_after_a_wrong_token_she_asks_for_the_same_again(study: Rehearsal) -> None:
+    """A message that is blinded anew after a failure could be followed."""
+    asked: list[bytes] = []
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if letter.kind != "token":
+            return reply
+        asked.append(letter.body)
+        return reply if len(asked) == 3 else Letter("token", 0, write(TokenGiven(b"\1" * 256)))
+
+    scene = Scene(study, tamper=tamper)
+    for _ in range(2):
+        with pytest.raises(CheckFailed):
+            scene.play()
+    scene.play(until=first_packet)
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+    (given,) = scene.journal.answers().values()
+    assert given.proof
+
+
+@pytest.mark.parametrize("at", ["token", "packets", "receipts"])
+def test_started_again_she_gives_the_same_answer(study: Rehearsal, at: str) -> None:
+    scene = Scene(study)
+    seen: set[tuple[bytes, bytes]] = set()
+    for _ in range(3):
+        scene.play(until=lambda errand: errand.letter is not None and errand.letter.kind == at)
+        (given,) = scene.journal.answers().values()
+        seen.add((given.report, given.blinded))
+    assert len(seen) == 1
+    assert scene.notes.count("spend") == 1
+
+
+# ── sending ──
+
+
+def opened_payload(study: Rehearsal, sent: Packets) -> bytes:
+    """What a packet holds, with all keys at hand."""
+    shape = study.proposal.shape(PEOPLE)
+    context = context_of(study.proposal.digest, sent.stage, sent.wave)
+    (packet,) = sent.packets
+    for hop in range(shape.hops):
+        for _, key in study.cast.relays:
+            try:
+                packet = peel(shape, context, key, packet).packet
+                break
+            except CheckFailed:
+                continue
+        assert packet[0] == hop + 1
+    return open_payload(shape, context, study.cast.secrets.onion, packet)
+
+
+def test_until_it_has_arrived_she_sends_the_same_answer_in_every_wave(study: Rehearsal) -> None:
+    scene = Scene(study)
+    scene.play()
+    assert [sent.wave for _, _, sent in scene.packets] == [0, 1, 2]
+    payloads = {opened_payload(study, sent) for _, _, sent in scene.packets}
+    assert len(payloads) == 1
+    packets = [sent.packets[0] for _, _, sent in scene.packets]
+    assert len(set(packets)) == 3, "a packet is made anew for every wave"
+    (given,) = scene.journal.answers().values()
+    assert not given.arrived
+
+
+def test_once_it_has_arrived_she_sends_cover(study: Rehearsal) -> None:
+    scene = Scene(study)
+    scene.play(until=first_packet)
+    (given,) = scene.journal.answers().values()
+    number = study.proposal.drawn_up.names.index(given.question)
+    answer = Answer(study.proposal.digest, number, given.report, given.proof)
+    study.deliver(answer.to_bytes())
+    scene.packets.clear()
+    scene.play()
+    waves = [(sent.wave, opened_payload(study, sent)) for _, _, sent in scene.packets]
+    # The first wave was begun before she was started again: nothing more is sent in it.
+    assert waves == [(1, COVER), (2, COVER)]
+    (given,) = scene.journal.answers().values()
+    assert given.arrived
+
+
+def test_everyone_sends_equally_long_letters_equally_often() -> None:
+    plan = PlanTerms(kind="anonml", partitions=2, subsets=2, size=1)
+    study = Rehearsal(plan=plan, waves=2).opened()
+    start = study.now
+    sizes: set[int] = set()
+    for number in range(PEOPLE):
+        scene = Scene(study, number)
+        study.now = start
+        scene.play(until=second_bulletin())
+        assert len(scene.packets) == study.proposal.drawn_up.packets(0) == 2
+        sizes |= {len(write(sent)) for _, _, sent in scene.packets}
+    assert len(sizes) == 1
+
+
+def test_she_sends_within_the_window_at_random(study: Rehearsal) -> None:
+    moments = []
+    for number in range(PEOPLE):
+        fresh = Scene(Rehearsal(waves=1).opened(), number)
+        fresh.play()
+        moments += [moment for _, moment, _ in fresh.packets]
+    assert all(0.0 <= moment <= 0.9 * study.proposal.windows.send for moment in moments)
+    assert max(moments) - min(moments) > study.proposal.windows.send / 4
+
+
+def test_a_relay_that_is_not_there_gets_the_same_packet_again(study: Rehearsal) -> None:
+    """Another packet with the same report in one wave would join two circuits."""
+    scene = Scene(study)
+    scene.relays = lambda place: Unreachable("nobody")
+    scene.play()
+    waves = {sent.wave: [] for _, _, sent in scene.packets}  # type: ignore[var-annotated]
+    for place, _, sent in scene.packets:
+        waves[sent.wave].append((place, sent.packets[0]))
+    assert set(waves) == {0, 1, 2}
+    for tries in waves.values():
+        assert 1 < len(tries) <= TRIES
+        assert len(set(tries)) == 1
+    first, second = waves[0][0][0], waves[1][0][0]
+    assert {first, second} == {0, 3}, "the other relay of the first layer comes next"
+
+
+def test_a_lie_about_receipts_does_not_change_how_much_she_sends(study: Rehearsal) -> None:
+    full = b"".join(bytes([n]) * 8 for n in range(256))
+    for digests in (b"", full, b"\0" * 7):
+        fresh = Rehearsal(waves=3).opened()
+        scene = Scene(fresh, tamper=changed(Receipts, lambda r, d=digests: Receipts(0, d)))
+        scene.play()
+        assert [sent.wave for _, _, sent in scene.packets] == [0, 1, 2]
