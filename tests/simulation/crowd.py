@@ -321,7 +321,7 @@ class World:
         of the relay there."""
         proposal, shape = self.cast.proposal, self.cast.proposal.shape(len(self.store.members()))
         silent = self.collector.bulletin(self.now).silent
-        context = context_of(proposal.digest, wave.stage, wave.number, silent)
+        context = context_of(proposal.digest, wave.stage, wave.number, silent, wave.receipts)
         stops = layers(len(self.relays), shape.hops, silent)
         rest = [next(p for p in layer if self.carriers[p].alive) for layer in stops[1:]]
         places = [first, *rest]

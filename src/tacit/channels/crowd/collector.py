@@ -38,6 +38,7 @@ from tacit.channels.roles.letters import Letter, read, write
 from tacit.crypto.lots import opens
 from tacit.crypto.onion import open_payload
 from tacit.crypto.ring_signatures import usable_in_rings
+from tacit.crypto.signing import digest
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
 
 __all__ = ["Collector"]
@@ -218,10 +219,20 @@ class Collector:
             raise InputError(f"there is no stage {letter.round} to have receipts of.")
         body = self._receipts_of.get(letter.round)
         if body is None:
-            here = [s.mark for s in self._reports.values() if s.stage == letter.round]
-            digests = b"".join(sorted(receipt_of(mark)[:RECEIPT_BYTES] for mark in here))
-            body = self._receipts_of[letter.round] = write(Receipts(letter.round, digests))
+            wave = self._progress.wave
+            before = -1 if wave is None or wave.stage != letter.round else wave.number
+            said = Receipts(letter.round, before, self._receipts_before(letter.round, before))
+            body = self._receipts_of[letter.round] = write(said)
         return Letter("receipts", letter.round, body)
+
+    def _receipts_before(self, stage: int, wave: int) -> bytes:
+        """Of what arrived in earlier waves of a stage; of all, once it is over (−1)."""
+        here = [
+            s.mark
+            for s in self._reports.values()
+            if s.stage == stage and (wave < 0 or s.wave < wave)
+        ]
+        return b"".join(sorted(receipt_of(mark)[:RECEIPT_BYTES] for mark in here))
 
     def _packets(self, sender: str, letter: Letter, now: float) -> Letter:
         self._relay(sender)
@@ -257,7 +268,7 @@ class Collector:
             return "after the window"  # its owner may have sent it again already
         study, questions = self._proposal.digest, asking.questions
         try:
-            context = context_of(study, sent.stage, sent.wave, self._progress.silent)
+            context = context_of(study, sent.stage, sent.wave, self._progress.silent, wave.receipts)
             payload = open_payload(asking.shape, context, self._secrets.onion, packet)
         except CheckFailed:
             return "unreadable"
@@ -336,7 +347,9 @@ class Collector:
         silent = tuple(p for p in range(len(self._proposal.relays)) if p not in heard)
         known = silent if len(heard) >= self._proposal.route.hops else self._progress.silent
         if not complete and wave.number + 1 < self._proposal.windows.waves:
-            self._open_wave(Wave(wave.stage, wave.number + 1, now), known)
+            number = wave.number + 1
+            receipts = digest(self._receipts_before(wave.stage, number))
+            self._open_wave(Wave(wave.stage, number, now, receipts), known)
             return
         self._tell("stage over", stage=wave.stage, reports=asking.arrived, of=asking.expected)
         if wave.stage + 1 < self._proposal.drawn_up.stages:
@@ -359,6 +372,7 @@ class Collector:
         silent: tuple[int, ...] = (),
         reason: str = "",
     ) -> None:
+        self._receipts_of.clear()
         step = Progress(self._progress.number + 1, phase, closes, wave, silent, reason)
         self._store.put_progress(step)
         self._progress = step

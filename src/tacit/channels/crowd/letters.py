@@ -44,6 +44,7 @@ RECEIPT_BYTES = 8  # of a digest: enough to find one's own among millions
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]  # what a context and a store have room for
 Place = Annotated[int, msgspec.Meta(ge=0, lt=255)]  # of a relay
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+MaybeDigest = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?\Z")]
 
 
 class SeenBulletin(msgspec.Struct, frozen=True):
@@ -53,11 +54,15 @@ class SeenBulletin(msgspec.Struct, frozen=True):
 
 
 class Wave(msgspec.Struct, frozen=True):
-    """A window of sending: of which stage, the how manieth, from when on (collector's clock)."""
+    """A window of sending: of which stage, the how manieth, from when on (collector's clock).
+
+    receipts  digest of the receipts that people go by when they send again; "" in the first wave
+    """
 
     stage: Count
     number: Count
     opens: float
+    receipts: MaybeDigest = ""
 
 
 class Reveal(msgspec.Struct, frozen=True):
@@ -136,9 +141,13 @@ class Packets(msgspec.Struct, frozen=True):
 
 
 class Receipts(msgspec.Struct, frozen=True):
-    """The first bytes of the digests of all proofs that arrived in a stage, in rising order."""
+    """The first bytes of the digests of all proofs that arrived in a stage, in rising order.
+
+    wave  while the stage is asked: those of earlier waves than this; −1 when it is over: all
+    """
 
     stage: int
+    wave: int
     digests: bytes
 
 

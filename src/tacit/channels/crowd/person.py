@@ -39,7 +39,7 @@ from tacit.crypto.blind_signatures import Blinded
 from tacit.crypto.onion import Hop, Shape, wrap
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring_signatures import ring_sign
-from tacit.crypto.signing import SigningKey
+from tacit.crypto.signing import SigningKey, digest
 from tacit.data.batch import Batch
 from tacit.errors import CheckFailed, Refused, Unreachable
 from tacit.privacy.noise import uniform_below
@@ -129,15 +129,28 @@ class Person:
         self._tell("lots checked", questions=len(asked), people=len(members))
         return _Drawn(members, asked, proposal.shape(len(members)), proofs_of(proposal, members))
 
-    def _receipts(self, drawn: _Drawn, stage: int) -> Script[None]:
-        """See which of our answers to this stage have arrived."""
+    def _receipts(self, drawn: _Drawn, stage: int, wave: Wave | None = None) -> Script[bool]:
+        """See which of our answers to this stage have arrived; of this wave, as it was announced.
+
+        False if another wave has begun meanwhile. Receipts for us alone would have us alone send
+        again, and show which report is ours.
+        """
         reply = yield from self._asked(Letter("receipts", stage))
-        digests = read(Receipts, reply.body).digests
+        said = read(Receipts, reply.body)
+        digests = said.digests
+        if wave is not None and said.wave != wave.number:
+            return False
+        if wave is not None and digest(digests) != wave.receipts:
+            raise CheckFailed(
+                "the collector shows other receipts than it has announced to everybody. Nothing "
+                "more is sent."
+            )
         for question in drawn.asked:
             given = self._answers.get(question.name)
             if question.stage == stage and given is not None and given.mark:
                 arrived = is_among(digests, receipt_of(given.mark))
                 self._keep(replace(given, arrived=arrived))
+        return True
 
     # ── one wave ──
 
@@ -145,13 +158,13 @@ class Person:
         """Send as many packets as everybody: our answers that have not arrived, and cover."""
         if self._is_begun(wave):
             return
-        if wave.number > 0:
-            yield from self._receipts(drawn, wave.stage)
+        if wave.number > 0 and not (yield from self._receipts(drawn, wave.stage, wave)):
+            return  # it is over already
         payloads = []
         for question in drawn.asked:
             if question.stage == wave.stage:
                 given = yield from self._answered(drawn, question, news)
-                if not given.arrived:
+                if given is not None and not given.arrived:
                     payloads.append(self._payload(question, given))
         slots = self._proposal.drawn_up.packets(wave.stage)
         payloads += [COVER] * (slots - len(payloads))
@@ -176,8 +189,8 @@ class Person:
             )
         return here == self._last
 
-    def _answered(self, drawn: _Drawn, question: Question, news: Bulletin) -> Script[Given]:
-        """Our answer with its proof; made once."""
+    def _answered(self, drawn: _Drawn, question: Question, news: Bulletin) -> Script[Given | None]:
+        """Our answer with its proof; made once. None if its window was over before the proof."""
         given = self._answers.get(question.name)
         if given is None:
             given = self._randomised(question, news)
@@ -192,7 +205,11 @@ class Person:
             key = self._proposal.token_keys[question.name]
             blinded = Blinded.from_bytes(key, given.blinded)
             body = write(TokenAsked(question.name, blinded.blinded))
-            reply = yield from self._asked(Letter("token", 0, body))
+            try:
+                reply = yield from self._asked(Letter("token", 0, body))
+            except Refused as error:
+                self._tell("token refused", reason=str(error))
+                return None
             proof = blinded.finalize(read(TokenGiven, reply.body).signature).to_bytes()
         proof = proof.ljust(drawn.proofs.size, b"\0")
         mark = drawn.proofs.mark(question.name, given.report, proof)
@@ -244,7 +261,8 @@ class Person:
     def _packet(self, drawn: _Drawn, wave: Wave, payload: bytes) -> tuple[bytes, int]:
         """A packet for a fresh circuit, and the place of its first relay."""
         circuit = self._circuit()
-        context = context_of(self._proposal.digest, wave.stage, wave.number, self._silent)
+        study = self._proposal.digest
+        context = context_of(study, wave.stage, wave.number, self._silent, wave.receipts)
         packet = wrap(drawn.shape, context, circuit, self._proposal.collector.onion, payload)
         return packet, circuit[0].address
 

@@ -21,16 +21,20 @@ from tacit.errors import CheckFailed, InputError, Refused, UsageError
 __all__ = ["Outgoing", "Relay", "Taken", "context_of"]
 
 
-def context_of(study: str, stage: int, wave: int, silent: Iterable[int] = ()) -> bytes:
-    """What a packet is made for: one window of sending of one study (its digest, hexadecimal), and
-    the relays that were left out of it, from which everybody's layers follow.
+def context_of(
+    study: str, stage: int, wave: int, silent: Iterable[int] = (), receipts: str = ""
+) -> bytes:
+    """What a packet is made for: one window of sending of one study (its digest, hexadecimal), the
+    relays that were left out of it, from which everybody's layers follow, and the receipts by
+    which people know what to send again (their digest).
 
     A layer can be opened in its own wave only, so a packet cannot come back in a later one. And a
-    collector that shows different people different lists of relays, to tell them apart by their
-    circuits, makes packets that honest relays cannot open.
+    collector that shows different people different relays, to tell them apart by their circuits,
+    or different receipts, to have one of them alone send again, makes packets that honest relays
+    cannot open.
     """
     window = stage.to_bytes(4, "big") + wave.to_bytes(4, "big")
-    return bytes.fromhex(study) + window + bytes(sorted(set(silent)))
+    return bytes.fromhex(study + receipts) + window + bytes(sorted(set(silent)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,12 @@ class Relay:
         self._batches: dict[int, _Batch] = {}
 
     def open_stage(
-        self, stage: int, wave: int, members: frozenset[str], silent: Iterable[int] = ()
+        self,
+        stage: int,
+        wave: int,
+        members: frozenset[str],
+        silent: Iterable[int] = (),
+        receipts: str = "",
     ) -> None:
         """Begin a wave, in which these people may hand in packets; what came before is over.
 
@@ -112,7 +121,7 @@ class Relay:
                 raise Refused(f"{_name(self._wave)} was opened for other people.")
             return
         self._wave, self._members = (stage, wave), members
-        self._context = context_of(self.study, stage, wave, silent)
+        self._context = context_of(self.study, stage, wave, silent, receipts)
         self._batches = {hop: _Batch() for hop in range(self.shape.hops)}
 
     def take(self, sender: str, stage: int, wave: int, hop: int, packets: Sequence[bytes]) -> Taken:

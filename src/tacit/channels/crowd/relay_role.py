@@ -159,7 +159,7 @@ class RelayRole:
         relay, windows = self._relay, self._proposal.windows
         assert relay is not None  # since _join
         try:
-            relay.open_stage(wave.stage, wave.number, self._members, news.silent)
+            relay.open_stage(wave.stage, wave.number, self._members, news.silent, wave.receipts)
         except Refused:  # of an earlier time, before we were started again
             return
         places = layers(len(self._proposal.relays), self._proposal.route.hops, news.silent)
