@@ -71,6 +71,8 @@ def test_arrows_point_down(name: str) -> None:
 
 # What channels share, and the one channel that another may be built on.
 SHARED = {"studies", "roles", "central"}
+# A group of peers is a consortium.
+BUILT_ON = {"peers": {"consortium"}}
 
 
 @pytest.mark.parametrize("name", [n for n in modules() if n.startswith("tacit.channels.")])
@@ -80,6 +82,7 @@ def test_channels_do_not_import_one_another(name: str) -> None:
         parts = target.split(".")
         if parts[1] == "channels" and len(parts) > 2 and parts[2] != own:
             allowed = SHARED if own not in SHARED else {"studies", "roles", "selection"}
+            allowed = allowed | BUILT_ON.get(own, set())
             assert parts[2] in allowed, f"{name} may not import {target}"
 
 

@@ -5,7 +5,7 @@ a key and a journal of her own. Every hop over TLS loses a tenth of the packets,
 killed while it holds packets of the first wave. Nobody's answer may be lost or count twice.
 
 The last row says what everything around it costs, beside the bare cryptography of as many tokens
-and packets: HTTP, TLS, signatures of letters, bulletins and receipts, stores, the losses themselves.
+and packets: HTTP, TLS, signatures of letters, bulletins and receipts, stores, what was lost.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crowd_parts.lean_client import Connections, LeanClient
 from crowd_parts.lossy import Loss, LossyCarrier
 from crowd_parts.roles import SCHEMA, Roles, processor_seconds, relay_name, roles
 from tacit.channels.crowd.collector_store import CollectorStore
@@ -29,17 +30,21 @@ from tacit.channels.roles.budget import NoBudget
 from tacit.channels.roles.letters import Letter
 from tacit.channels.roles.store import MEMORY
 from tacit.cli.bench import Row
-from tacit.crypto.onion import open_payload, peel, wrap
+from tacit.crypto.blind_signatures import TokenKey
+from tacit.crypto.onion import Hop, OnionKey, Shape, open_payload, peel, wrap
 from tacit.crypto.signing import SigningKey
 from tacit.data.batch import Batch
-from tacit.wire.client import Client
+from tacit.wire.client import Client, Peer
 from tacit.wire.loop import run
 
 PEOPLE, RELAYS, LOSS = 1000, 5, 0.1
 KILLED = 0  # the place of a relay at the first hop
-TOGETHER = 50  # people who share connections: each has one to a peer at the most
-SEND, RELEASE, WAVES = 8.0, 1.5, 40
-REPEATS = 100
+HOPS = 3
+# A window of sending is as long as this process takes to let everybody send, with some to spare; in
+# units of a packet's cryptography, since this machine may be busy with other things too.
+SEND, RELEASE, WAVES = 8.0, 0.7, 60
+AT_ONCE = 32  # letters under way: whoever waits for her turn here does not wait for an answer
+REPEATS = 1000
 PATIENCE = 1800.0  # seconds: only a defect or a dead machine takes so long
 BAR = 10.0
 
@@ -47,13 +52,18 @@ Say = Callable[[str], None]
 
 
 def rows(say: Say) -> Iterator[Row]:
-    windows = Windows(register=PATIENCE, send=SEND, release=RELEASE, waves=WAVES)
+    bare = _bare()
+    pace = PEOPLE * bare.wait
+    windows = Windows(register=PATIENCE, send=SEND * pace, release=RELEASE * pace, waves=WAVES)
     with (
         tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder,
         roles(Path(folder), PEOPLE, RELAYS, windows) as made,
     ):
-        say(f"{PEOPLE:,} people, {RELAYS} relays, {LOSS:.0%} of packets lost on every hop …")
-        bare, crowd = _bare(made), Crowd(made)
+        say(
+            f"{PEOPLE:,} people, {RELAYS} relays, {LOSS:.0%} of packets lost on every hop; waves "
+            f"of {made.proposal.wave_seconds:.0f} s …"
+        )
+        crowd = Crowd(made)
         start, began = time.perf_counter(), processor_seconds()
         run(crowd.take_part())
         made.finish(PATIENCE)
@@ -92,7 +102,7 @@ class Crowd:
     """All people of a study, in one process; one relay does not survive them."""
 
     def __init__(self, made: Roles) -> None:
-        self._made, self.loss = made, _Deadly(made)
+        self._made, self.proposal, self.loss, self._taken = made, made.proposal, Loss(LOSS), 0
         self._keys = [SigningKey.generate() for _ in range(PEOPLE)]
         source = np.random.default_rng(6)
         self.people = [
@@ -110,21 +120,26 @@ class Crowd:
         self._made.start_collector()
         for place in range(RELAYS):
             self._made.start_relay(place, LOSS)
-        proposal = self._made.proposal
-        clients = [Client(key, proposal.digest) for key in self._keys[::TOGETHER]]
+        connections = Connections()
+        turns = asyncio.Semaphore(AT_ONCE)
         try:
             async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
                 watch = group.create_task(self._watch())
                 people = []
-                for place, (key, person) in enumerate(zip(self._keys, self.people, strict=True)):
-                    client = clients[place // TOGETHER].speaking_as(key)
-                    carrier = LossyCarrier(proposal, client, self.loss)
+                for key, person in zip(self._keys, self.people, strict=True):
+                    client = LeanClient(key, self.proposal.digest, connections)
+                    carrier = _ByTurns(self, client, turns)
                     people.append(group.create_task(carrier.run(person.take_part())))
                 await asyncio.wait(people)
                 watch.cancel()
         finally:
-            for client in clients:
-                await client.aclose()
+            connections.close()
+
+    def packet_taken(self) -> None:
+        """One relay of the first hop dies while a fourth of a wave's packets are there."""
+        self._taken += 1
+        if self._taken == PEOPLE // 4:
+            self._made.kill(relay_name(KILLED))
 
     async def _watch(self) -> None:
         """A process that fails must not be waited for."""
@@ -133,17 +148,21 @@ class Crowd:
             await asyncio.sleep(1.0)
 
 
-class _Deadly(Loss):
-    """When half of the first wave's packets are on their way, a relay is gone with its share."""
+class _ByTurns(LossyCarrier):
+    """One of many in this process, which is no reason to be late."""
 
-    def __init__(self, made: Roles) -> None:
-        super().__init__(LOSS)
-        self._made = made
+    def __init__(self, crowd: Crowd, client: Client, turns: asyncio.Semaphore) -> None:
+        super().__init__(crowd.proposal, client, crowd.loss)
+        self._crowd, self._turns = crowd, turns
 
-    def thinned(self, letter: Letter) -> Letter:
-        if self.sent == PEOPLE // 2:
-            self._made.kill(relay_name(KILLED))
-        return super().thinned(letter)
+    async def _asked(self, peer: Peer, letter: Letter, timeout: float | None) -> Letter:
+        if letter.kind == "bulletin":  # which is waited for
+            return await super()._asked(peer, letter, timeout)
+        async with self._turns:
+            reply = await super()._asked(peer, letter, timeout)
+        if reply.kind == "taken":
+            self._crowd.packet_taken()
+        return reply
 
 
 def _row(source: np.random.Generator) -> Batch:
@@ -158,30 +177,36 @@ def _row(source: np.random.Generator) -> Batch:
 
 
 class _Bare(NamedTuple):
+    """Processor seconds of one token, from blinding to verification, and of one packet, from its
+    first layer to its last; and for how long one waits for the latter, as busy as this machine is.
+    """
+
     token: float
     packet: float
+    wait: float
 
 
-def _bare(made: Roles) -> _Bare:
-    """Processor seconds of one token, from blinding to verification, and of one packet, from its
-    first layer to its last."""
-    proposal, report = made.proposal, bytes(64)
-    name, key = next(iter(made.secrets.tokens.items()))
-    assert name in proposal.questions
-    shape, context, hops = proposal.shape(PEOPLE), bytes(40), proposal.route.hops
-    payload = bytes(shape.payload_bytes)
+def _bare() -> _Bare:
+    key, report, context = TokenKey.generate(), bytes(64), bytes(40)
+    onions = [OnionKey.generate() for _ in range(HOPS + 1)]
+    route = [Hop(place, onion.public) for place, onion in enumerate(onions[:HOPS])]
+    shape = Shape("x25519", HOPS, 400)  # about what an answer and its token have
+    payload = bytes(shape.payload_bytes - 1) + b"."
 
     def token() -> None:
         blinded = key.public.blind(report)
         assert key.public.verify(report, blinded.finalize(key.sign_blinded(blinded.blinded)))
 
     def packet() -> None:
-        sealed = wrap(shape, context, proposal.stops[:hops], proposal.collector.onion, payload)
-        for place in range(hops):
-            sealed = peel(shape, context, made.onions[place], sealed).packet
-        assert open_payload(shape, context, made.secrets.onion, sealed) == payload
+        sealed = wrap(shape, context, route, onions[HOPS].public, payload)
+        for onion in onions[:HOPS]:
+            sealed = peel(shape, context, onion, sealed).packet
+        assert open_payload(shape, context, onions[HOPS], sealed) == payload
 
-    return _Bare(_seconds(token), _seconds(packet))
+    start = time.perf_counter()
+    packet_seconds = _seconds(packet)
+    wait = (time.perf_counter() - start) / REPEATS
+    return _Bare(_seconds(token), packet_seconds, wait)
 
 
 def _seconds(once: Callable[[], None]) -> float:

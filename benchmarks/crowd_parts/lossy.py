@@ -51,5 +51,5 @@ if __name__ == "__main__":
     from tacit.cli.main import main
 
     lossy = partial(LossyCarrier, loss=Loss(float(sys.argv[1])))
-    relay_service.Carrier = lossy  # type: ignore[assignment, misc]
+    relay_service.Carrier = lossy  # type: ignore[assignment, attr-defined]
     main(sys.argv[2:])

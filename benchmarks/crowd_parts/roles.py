@@ -64,7 +64,9 @@ class Roles:
             )
 
     def kill(self, name: str) -> None:
-        self.running.pop(name).kill()
+        process = self.running.pop(name)
+        process.kill()
+        process.wait()
 
     @property
     def collected(self) -> Path:
@@ -118,9 +120,7 @@ def roles(root: Path, people: int, relays: int, windows: Windows) -> Iterator[Ro
             plan=PlanTerms(),
         )
         home = root / "collector"
-        proposal, secrets = draft.proposed(
-            SigningKey.load_or_create(home / "keys" / "holder.pem")
-        )
+        proposal, secrets = draft.proposed(SigningKey.load_or_create(home / "keys" / "holder.pem"))
         secrets.save(home / "crowds" / f"{NAME}.secrets")
         (root / "study.toml").write_text(proposal.to_toml(), encoding="utf-8")
         made = Roles(root, proposal, secrets, onions)

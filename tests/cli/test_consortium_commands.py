@@ -137,11 +137,11 @@ def test_new_asks_for_no_servers(tacit: Any, monkeypatch: pytest.MonkeyPatch) ->
         ({"colluding": "1", "minimum": "2"}, "0 to 0"),
         ({"colluding": "1", "protocol": "as-published"}, "opens everything"),
         ({"program": "logistic"}, "sums over records"),
-        ({"unit": "holder"}, 'unit = "record"'),
+        ({"unit": "person"}, 'unit = "record"'),
         ({"windows": "3"}, "goes without"),
         ({"noise": "honest=2"}, "goes without"),
         ({"server": f"s=https://s.example:1={'a' * 64}"}, "goes without"),
-        ({"set": "penalty=1e30"}, "62 bits"),
+        ({"epsilon": "1e-16", "delta": "0"}, "62 bits"),
     ],
 )
 def test_new_writes_nothing_that_is_wrong(tacit: Any, changes: Any, words: str) -> None:

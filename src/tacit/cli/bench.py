@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -56,8 +57,10 @@ class Row:
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--quick", is_flag=True, help="Fewer runs, for a first look.")
+@click.option("--page", is_flag=True, help="Also write the page and pictures in docs/.")
 @json_option
-def bench(name: str | None, as_json: bool) -> None:
+def bench(name: str | None, quick: bool, page: bool, as_json: bool) -> None:
     """Measure NAME against its peer in the same run; without NAME, list the benchmarks."""
     found = _benchmarks()
     if name is None:
@@ -67,7 +70,9 @@ def bench(name: str | None, as_json: bool) -> None:
     if name not in found:
         raise UsageError(f"there is no benchmark {name!r}; there are: {', '.join(found)}.")
     words = people(as_json=True)
-    rows: list[Row] = list(_load(found[name]).rows(words.print))
+    module = _load(found[name])
+    options = _options(name, module, {"quick": quick, "page": page})
+    rows: list[Row] = list(module.rows(words.print, **options))
     if as_json:
         print_document({"bench": name, "rows": [row.document() for row in rows]})
     else:
@@ -85,6 +90,15 @@ def _benchmarks() -> dict[str, Path]:
             if (parent / "pyproject.toml").is_file() and folder.is_dir():
                 return {path.stem: path for path in sorted(folder.glob("*.py"))}
     raise UsageError("benchmarks are part of the source tree: run this inside a clone of tacit.")
+
+
+def _options(name: str, module: ModuleType, asked: dict[str, bool]) -> dict[str, bool]:
+    """What was asked for, if the benchmark has it."""
+    known = inspect.signature(module.rows).parameters
+    for option, value in asked.items():
+        if value and option not in known:
+            raise UsageError(f"benchmark {name!r} has no --{option}: leave it out.")
+    return {option: True for option, value in asked.items() if value}
 
 
 def _load(path: Path) -> ModuleType:

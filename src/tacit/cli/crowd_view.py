@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.channels.crowd.tables import Table
     from tacit.data.schema import Column, Schema
 
-__all__ = ["collected_document", "draw_tables", "print_collected"]
+__all__ = ["collected_document", "draw_tables", "figure_class", "print_collected"]
 
 SILENT = ("cover", "again")  # neither frauds nor faults
 ACROSS = 3  # panels in a row of the picture
@@ -78,11 +78,10 @@ def _line(table: Table) -> str:
 
 def draw_tables(harvest: Harvest, path: Path) -> None:
     """Each table: the share of the label in each cell of its features, with error bars."""
-    figure_class = _figure()
 
     shown = [table for table in harvest.tables if table.reports]
     down = max(1, -(-len(shown) // ACROSS))
-    figure = figure_class(figsize=(4.2 * ACROSS, 2.9 * down), layout="constrained")
+    figure = figure_class()(figsize=(4.2 * ACROSS, 2.9 * down), layout="constrained")
     panels = figure.subplots(down, ACROSS, squeeze=False).ravel()
     for table, panel in zip(shown, panels, strict=False):
         _panel(table, panel, harvest.schema)
@@ -91,7 +90,7 @@ def draw_tables(harvest: Harvest, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _figure() -> Any:
+def figure_class() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:

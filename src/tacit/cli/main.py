@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": ("tacit.cli.demo:demo", "The main job on one machine, without configuration."),
     "serve": ("tacit.cli.serve:serve", "Run one role: server, aggregator, relay, collector."),
     "crowd": ("tacit.cli.crowd:crowd", "A study over many people with one row each."),
+    "peer": ("tacit.cli.peer:peer", "Take part in a network of peers without a centre."),
     "join": ("tacit.cli.join:join", "Take part in a study as a holder."),
     "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
     "keys": ("tacit.cli.keys:keys", "Make and show identities."),

@@ -26,7 +26,7 @@ from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Bound, Norm
-from tacit.privacy.promise import Promise
+from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.files import from_bytes
 
@@ -68,11 +68,14 @@ class VectorAverage(Averaged):
     def train(self, records: Encoded, schema: Schema) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def bound(self, smallest: int) -> Bound:
+    def bound(self, smallest: int, unit: Unit = Unit.RECORD) -> Bound:
         return Bound(Norm.L2, 2 / smallest)  # type: ignore[arg-type]
 
     def model(self, average: NDArray[np.float64], schema: Schema) -> Mean:
         return Mean(average)
+
+    def vector(self, model: Mean, schema: Schema) -> NDArray[np.float64]:
+        return model.values
 
 
 def study_of(

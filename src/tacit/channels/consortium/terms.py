@@ -93,7 +93,7 @@ class Terms(ABC):
         if found >= LIMIT:
             raise UsageError(
                 f"study {self.study.name}: a sum of {len(self.roster)} models does not fit 62 "
-                "bits: take a smaller penalty, or a smaller `smallest`."
+                "bits, noise included: take a larger epsilon, or a smaller `smallest`."
             )
         return found
 
@@ -138,7 +138,8 @@ class JointTerms(Terms):
 
     @property
     def _bound(self) -> Bound:
-        return self.averaged.bound(self.study.agreed_consortium.smallest)
+        smallest = self.study.agreed_consortium.smallest
+        return self.averaged.bound(smallest, self.study.promise.unit)
 
     @cached_property
     def grid(self) -> Grid:

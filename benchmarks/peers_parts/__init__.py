@@ -1,0 +1,1 @@
+"""Parts of `tacit bench peers-utility`."""

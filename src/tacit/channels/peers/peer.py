@@ -1,0 +1,490 @@
+"""A peer: gossips, forms groups or joins them, keeps its budget, collects what is published.
+
+A state machine without input, output or clock. `tick` says what to carry where, `told` hears what
+came of it, `answer` speaks for the peer. Several errands may be under way at a time; each comes
+back once, with a reply or an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tacit.channels.consortium.curator import Curator
+from tacit.channels.consortium.local_model import Local
+from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.initiation import Initiation
+from tacit.channels.peers.letters import (
+    Accept,
+    Begin,
+    Decline,
+    Form,
+    Gossip,
+    Invite,
+    Models,
+    Reveal,
+    Want,
+)
+from tacit.channels.peers.library import AT_ONCE, Library
+from tacit.channels.peers.membership import Membership
+from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.publication import Publication, checked
+from tacit.channels.peers.purse import Purse
+from tacit.channels.peers.seats import said_by_its_owner, seated
+from tacit.channels.peers.solo import published_alone
+from tacit.channels.peers.view import View
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Letter, read, write
+from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.sharing import fresh_seed
+from tacit.crypto.signing import SigningKey, digest
+from tacit.errors import InputError, Refused, TacitError, Unreachable
+from tacit.privacy.noise import uniform_below
+
+__all__ = ["Errand", "Peer"]
+
+OLDEST = 30  # cycles after which a descriptor is given up
+RECALL = 8  # one exchange of so many goes to somebody met at any time
+LONGEST_WAIT = 8  # cycles before the next attempt at a group, at most; drawn at random
+QUIET = 12  # attempts in a row that found nobody before a peer says it has come to rest
+FINISHED = 4  # groups whose model a curator still gives to members whose answer was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A letter to carry. `member`: to the curator of this group, under its study and party key.
+    `group`: that it brings together."""
+
+    to: Descriptor
+    letter: Letter
+    member: Membership | None = None
+    group: str = ""
+
+
+class Peer:
+    """One peer of one network.
+
+    local      the model trained on its own records, and of how many; None: too few, or none
+    purse      what it may spend on them
+    starts     whether it brings groups together itself, besides joining others'
+    """
+
+    def __init__(
+        self,
+        pact: Pact,
+        key: SigningKey,
+        address: str,
+        library: Library,
+        purse: Purse | None,
+        local: Local | None,
+        now: float,
+        *,
+        tags: tuple[str, ...] = (),
+        starts: bool = True,
+        per_origin: int | None = None,
+        randomness: Randomness = SYSTEM,
+        tell: Tell = lambda event, **fields: None,
+    ) -> None:
+        if not pact.admits(key.public_key):
+            raise Refused(f"network {pact.name}: this key is not among those that may take part.")
+        self.pact, self.library, self._address = pact, library, address
+        self.key, self._key = key.public_key, key
+        self._purse, self._local, self._tags = purse, local, tuple(sorted(set(tags)))
+        self._starts, self._randomness, self._tell = starts, randomness, tell
+        self.view = View(
+            key.public_key,
+            pact.view,
+            self._admitted,
+            round(1000 * OLDEST * pact.cycle),
+            per_origin or max(1, pact.view // 10),
+            randomness,
+        )
+        self.membership: Membership | None = None
+        self._initiation: Initiation | None = None
+        self._asked: set[str] = set()  # publications on their way here
+        self._gossips = now + self._soon(1.0)
+        self._starts_at = now + self._soon(LONGEST_WAIT)
+        self._alone_in_vain = 0
+        self.groups = 0
+        self.rests = False
+        self._exchanges = 0
+        self._entrance: Descriptor | None = None
+        self._finished: dict[str, Curator] = {}  # by the digest of the study, oldest first
+
+    # ── what it says of itself ──
+
+    @property
+    def able(self) -> bool:
+        """Whether it could take part in an aggregation: it has a model and can pay, and a tag where
+        groups are formed by tags."""
+        if self._local is None or self._purse is None or not self._common_tags:
+            return False
+        return self._purse.able
+
+    def descriptor(self, now: float) -> Descriptor:
+        return Descriptor.signed(
+            self._key, self.pact.digest, self._address, round(1000 * now), self._tags, self.able
+        )
+
+    def renew(self, local: Local | None, purse: Purse | None) -> None:
+        """New records have come: another model, and a budget of its own."""
+        self._local, self._purse = local, purse
+        self.rests, self._alone_in_vain = False, 0
+
+    @property
+    def deadline(self) -> float:
+        """When `tick` has something to do at the latest."""
+        moments = [self._gossips]
+        if self.membership is not None:
+            moments.append(self.membership.moment)
+            curator = self.membership.curator
+            waits = curator is not None and not curator.is_over and curator.failure is None
+            if curator is not None and waits and curator.deadline is not None:
+                moments.append(curator.deadline)
+        elif self._starts and self.able and not self.rests:
+            moments.append(self._starts_at)
+        return min(moments)
+
+    # ── time ──
+
+    def tick(self, now: float) -> list[Errand]:
+        """What is due."""
+        found = self._tend_group(now)
+        if now >= self._gossips:
+            self._rest_or_wake()
+            self._gossips = now + self.pact.cycle * (0.5 + self._chance())
+            found += self._gossip(now)
+        if self.membership is None and now >= self._starts_at:
+            found += self._start(now)
+        return found
+
+    def _tend_group(self, now: float) -> list[Errand]:
+        member = self.membership
+        if member is None:
+            return []
+        if member.curator is not None:
+            member.curator.tick(now)
+            if member.curator.failure is not None:
+                member.let_go(str(member.curator.failure))
+        if member.result is not None:
+            self._publish(member.result, now)
+            member.over = True
+        elif now >= member.deadline:
+            member.let_go("it took too long")
+        if self._initiation is not None and self._initiation.failed:
+            member.let_go(self._initiation.failed)
+        if member.over:
+            self._leave(member, now)
+            return []
+        return self._turns(member, now)
+
+    def _leave(self, member: Membership, now: float) -> None:
+        if member.study is not None and member.curator is not None and member.curator.is_over:
+            self._finished[member.study.digest] = member.curator
+            while len(self._finished) > FINISHED:
+                self._finished.pop(next(iter(self._finished)))
+        self.membership = self._initiation = None
+        self._starts_at = now + self._soon(LONGEST_WAIT)
+
+    def _turns(self, member: Membership, now: float) -> list[Errand]:
+        if member.study is None:
+            return []
+        curator = member.study.aggregator
+        to = Descriptor(curator.key, curator.address, 0, (), True)
+        return [Errand(to, letter, member) for letter in member.turns(now)]
+
+    # ── gossip ──
+
+    def _gossip(self, now: float) -> list[Errand]:
+        self._exchanges += 1
+        recalled = self.view.recall() if self._exchanges % RECALL == 0 else None
+        to = recalled or self.view.pick() or self.view.recall() or self._entrance
+        return [] if to is None else [self.greet(to, now)]
+
+    def greet(self, to: Descriptor, now: float) -> Errand:
+        """An exchange with somebody. The first one, of whom we were told to begin with, is greeted
+        again as long as nobody else is known: a lost letter must not keep us out."""
+        self._entrance = self._entrance or to
+        return Errand(to, Letter("gossip", 0, write(self._offer(now))))
+
+    def _offer(self, now: float) -> Gossip:
+        has = {} if self.pact.publish == "participants" else self.library.ids()
+        return Gossip(self.view.offer(round(1000 * now), self.descriptor(now)), has)
+
+    def _lacking(self, said: Gossip) -> list[str]:
+        """Which of the other's publications we want."""
+        wanted = [id for id, tag in said.has.items() if not tag or tag in self._tags]
+        lacking = [id for id in self.library.lacking(wanted) if id not in self._asked]
+        return lacking[:AT_ONCE]
+
+    def _fetch(self, to: Descriptor, wanted: list[str]) -> list[Errand]:
+        if not wanted:
+            return []
+        self._asked.update(wanted)
+        return [Errand(to, Letter("models", 0, write(Want(wanted))))]
+
+    # ── groups ──
+
+    def _start(self, now: float) -> list[Errand]:
+        self._starts_at = now + self._soon(LONGEST_WAIT)
+        if not self._starts or not self.able or self.rests:
+            return []
+        group = fresh_seed(self._randomness).hex()
+        tag = self._common_tags[self._below(len(self._common_tags))]
+        try:
+            if self.pact.group_size == 1:
+                self._publish_alone(group, tag, now)
+                return []
+            member = self._member(group, tag, self.key, now)
+        except Refused:  # the ledger has changed meanwhile
+            return []
+        own = member.seat.descriptor
+        self.membership = member
+        self._initiation = Initiation(member, own, partial(self._others, tag))
+        letters = self._initiation.start()
+        if self._initiation.failed:
+            self._give_up(now)
+        return [Errand(to, letter, group=group) for to, letter in letters]
+
+    def _give_up(self, now: float) -> None:
+        """Our group did not come together."""
+        assert self._initiation is not None
+        assert self.membership is not None
+        self.membership.let_go(self._initiation.failed)
+        self._note_attempt()
+        self._leave(self.membership, now)
+
+    def _note_attempt(self) -> None:
+        """Come to rest after many attempts that found nobody, and say so."""
+        assert self._initiation is not None
+        failed, busy = self._initiation.failed, self._initiation.busy
+        if not failed or busy:
+            self._alone_in_vain = 0
+            return
+        self._alone_in_vain += 1
+        if self._alone_in_vain >= QUIET:
+            self._rest("too few others are able to form a group")
+
+    def _rest(self, reason: str) -> None:
+        if not self.rests:
+            self.rests = True
+            self._tell("at rest", reason=reason)
+
+    def _rest_or_wake(self) -> None:
+        """Once a cycle: rest without budget, go on when there are others to go on with."""
+        if self.membership is not None:
+            return
+        if not self.able:
+            self._rest("no records of its own, or no budget for another aggregation")
+        elif self.rests and any(self._has_company(tag) for tag in self._common_tags):
+            self.rests, self._alone_in_vain = False, 0
+
+    def _has_company(self, tag: str) -> bool:
+        fitting = sum(_fits(one, tag) for one in self.view.descriptors)
+        return fitting >= self.pact.group_size - 1
+
+    def _others(self, tag: str, count: int, without: set[str]) -> list[Descriptor]:
+        return self.view.sample(count, lambda one: _fits(one, tag) and one.key not in without)
+
+    @property
+    def _common_tags(self) -> tuple[str, ...]:
+        """One of them the members of a group of ours have in common; "" where tags do not count."""
+        return self._tags if self.pact.publish == "tags" else ("",)
+
+    def _member(self, group: str, tag: str, initiator: str, now: float) -> Membership:
+        assert self._local is not None
+        assert self._purse is not None
+        budget = self._purse.budget(group)
+        return Membership(
+            self.pact,
+            group,
+            tag,
+            initiator,
+            self._key,
+            self.descriptor(now),
+            self._local,
+            budget,
+            now,
+            self._tell,
+            self._randomness,
+        )
+
+    def _publish_alone(self, group: str, tag: str, now: float) -> None:
+        assert self._local is not None
+        assert self._purse is not None
+        budget = self._purse.budget(group)
+        budget.reserve(1)
+        party = digest(["tacit peers alone", group, self.key])
+        own, unused = self.descriptor(now), fresh_seed(self._randomness)
+        seat = seated(self.pact, group, tag, self._key, own, party, unused)
+        budget.spend(1)
+        model, text = published_alone(
+            self.pact, group, seat, self._key, self._local, self._randomness
+        )
+        budget.settle(text)
+        self._publish(Publication(group, tag, [seat], [], model, text), now)
+
+    def _publish(self, publication: Publication, now: float) -> None:
+        self.groups += 1
+        self.library.add(publication.id, publication.tag, True, write(publication), now)
+        self._tell("model published", group=publication.group[:16])
+
+    # ── what others ask ──
+
+    def answer(self, sender: str, letter: Letter, now: float) -> Letter:
+        """The reply to an authentic letter of the network."""
+        answers: dict[str, Callable[[str, Letter, float], Letter]] = {
+            "gossip": self._answer_gossip,
+            "models": self._answer_models,
+            "invite": self._answer_invite,
+            "form": self._answer_form,
+            "begin": self._answer_begin,
+        }
+        if letter.kind not in answers:
+            raise InputError(f"a peer does not answer letters of kind {letter.kind}.")
+        if not self.pact.admits(sender):
+            raise Refused("this key is not among those that may take part.")
+        return answers[letter.kind](sender, letter, now)
+
+    def answer_group(self, study: str, sender: str, letter: Letter, now: float) -> Letter:
+        """As the curator of the group whose study has this digest."""
+        member, curator = self.membership, self._finished.get(study)
+        if member is not None and member.study is not None and member.study.digest == study:
+            curator = member.curator
+        if curator is None:
+            raise Unreachable("no such group is here, or not yet: ask again.")
+        curator.tick(now)
+        reply = curator.answer(sender, letter, now)
+        curator.tick(now)
+        return reply
+
+    def _answer_gossip(self, sender: str, letter: Letter, now: float) -> Letter:
+        said, own = read(Gossip, letter.body), self._offer(now)
+        self.view.merge(said.view, sender, round(1000 * now))  # models we fetch when we greet
+        return Letter("gossip", 0, write(own))
+
+    def _answer_models(self, sender: str, letter: Letter, now: float) -> Letter:
+        if self.pact.publish == "participants":
+            raise Refused("in this network models go to those who made them.")
+        bodies = self.library.bodies(read(Want, letter.body).ids)
+        return Letter("models", 0, write(Models(bodies)))
+
+    def _answer_invite(self, sender: str, letter: Letter, now: float) -> Letter:
+        invite = read(Invite, letter.body)
+        if invite.initiator.key != sender or not self._admitted(invite.initiator):
+            raise Refused("an invitation comes from its initiator.")
+        member = self.membership
+        if member is not None:
+            if (member.group, member.initiator) == (invite.group, sender):  # told twice
+                return Letter("accept", 0, write(Accept(member.seat)))
+            return Letter("decline", 0, write(Decline("busy")))
+        if not self.able or invite.tag not in self._common_tags:
+            return Letter("decline", 0, write(Decline("unable")))
+        try:
+            self.membership = self._member(invite.group, invite.tag, sender, now)
+        except Refused:
+            return Letter("decline", 0, write(Decline("unable")))
+        return Letter("accept", 0, write(Accept(self.membership.seat)))
+
+    def _answer_form(self, sender: str, letter: Letter, now: float) -> Letter:
+        form = read(Form, letter.body)
+        seed = self._in_group(form.group, sender).form(form.seats, now)
+        return Letter("reveal", 0, write(Reveal(form.group, seed)))
+
+    def _answer_begin(self, sender: str, letter: Letter, now: float) -> Letter:
+        begin = read(Begin, letter.body)
+        self._in_group(begin.group, sender).begin(begin.seeds, now)
+        return Letter("begun", 0)
+
+    def _in_group(self, group: str, initiator: str) -> Membership:
+        member = self.membership
+        if member is None or (member.group, member.initiator) != (group, initiator):
+            raise Refused("we are not, or no longer, in this group of this initiator.")
+        return member
+
+    # ── what others answered ──
+
+    def told(self, errand: Errand, reply: Letter | TacitError, now: float) -> list[Errand]:
+        """What came of an errand; what follows from it."""
+        if errand.member is not None:
+            errand.member.told(errand.letter, reply, now)
+            return self._tend_group(now) if errand.member is self.membership else []
+        match errand.letter.kind:
+            case "gossip":
+                return self._told_gossip(errand.to, reply, now)
+            case "models":
+                self._told_models(errand, reply, now)
+                return []
+            case _:
+                return self._told_group(errand, reply, now)
+
+    def _told_gossip(self, to: Descriptor, reply: Letter | TacitError, now: float) -> list[Errand]:
+        if not isinstance(reply, Letter):
+            if isinstance(reply, Unreachable):
+                self.view.forget(to.key)
+            return []
+        try:
+            said = read(Gossip, reply.body)
+            self.view.merge(said.view, to.key, round(1000 * now))
+        except TacitError as error:
+            self._tell("refused", kind="gossip", reason=str(error))
+            return []
+        return self._fetch(to, self._lacking(said))
+
+    def _told_models(self, errand: Errand, reply: Letter | TacitError, now: float) -> None:
+        wanted = read(Want, errand.letter.body).ids
+        self._asked.difference_update(wanted)
+        if not isinstance(reply, Letter):
+            return
+        try:
+            bodies = read(Models, reply.body).publications
+        except InputError as error:
+            self._tell("refused", kind="models", reason=str(error))
+            return
+        for body in bodies[:AT_ONCE]:
+            self._take(body, wanted, now)
+
+    def _take(self, body: bytes, wanted: list[str], now: float) -> None:
+        try:
+            publication = checked(self.pact, body)
+        except TacitError as error:  # garbage, or a stranger's: dropped
+            self._tell("model refused", reason=str(error))
+            return
+        id, tag = publication.id, publication.tag
+        wanted_here = id in wanted and (not tag or tag in self._tags)
+        if wanted_here and self.library.add(id, tag, False, body, now):
+            self._tell("model received", group=publication.group[:16])
+
+    def _told_group(self, errand: Errand, reply: Letter | TacitError, now: float) -> list[Errand]:
+        if isinstance(reply, Unreachable):
+            self.view.forget(errand.to.key)
+        initiation = self._initiation
+        if initiation is None or initiation.group != errand.group:
+            return []  # an answer to an attempt that is given up
+        letters = initiation.told(errand.to, reply, now)
+        if initiation.failed and self.membership is not None:
+            self._give_up(now)
+            return []
+        self._alone_in_vain = 0 if initiation.is_over else self._alone_in_vain
+        onward = [Errand(to, letter, group=errand.group) for to, letter in letters]
+        return onward + self._tend_group(now)
+
+    # ── chance ──
+
+    def _admitted(self, descriptor: Descriptor) -> bool:
+        return self.pact.admits(descriptor.key) and said_by_its_owner(descriptor, self.pact.digest)
+
+    def _below(self, limit: int) -> int:
+        return int(uniform_below(limit, 1, self._randomness)[0])
+
+    def _chance(self) -> float:
+        return self._below(2**32) / 2**32
+
+    def _soon(self, cycles: float) -> float:
+        return self._chance() * cycles * self.pact.cycle
+
+
+def _fits(one: Descriptor, tag: str) -> bool:
+    """Whether it may be asked into a group with this tag."""
+    return one.able and (not tag or tag in one.tags)

@@ -1,0 +1,235 @@
+"""Running a peer: its folder, its records, its ledger, and the loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tacit.channels.consortium.local_model import Local
+from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.holdings import Holdings
+from tacit.channels.peers.library import Library
+from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.peer import Peer
+from tacit.channels.peers.purse import LedgerPurse
+from tacit.channels.peers.service import PeerService
+from tacit.channels.peers.status import status_of
+from tacit.cli.keys import key_named
+from tacit.cli.output import people, print_document
+from tacit.cli.peer import agreed_pact, contact, written
+from tacit.cli.peer_predict import OWN
+from tacit.cli.roles import Role
+from tacit.crypto.signing import SigningKey
+from tacit.errors import UsageError
+from tacit.home import ledger_path, tacit_home
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.promise import Unit
+from tacit.programs.model_file import model_bytes
+from tacit.wire.loop import run
+from tacit.wire.tls import is_loopback
+
+__all__ = ["run_peer"]
+
+EVERYWHERE = ("0.0.0.0", "::")
+STATUS = 2.0  # seconds between two looks at how it is going
+LOOK = 5.0  # cycles between two looks for new records
+STILL = 6  # cycles of rest, with nothing new, after which --until-rest ends
+UNMET = 10  # times as many for one that cannot take part, and has met nobody yet
+
+
+def run_peer(as_json: bool, **options: Any) -> None:
+    key = key_named(options["key_name"])
+    pact = agreed_pact(options, key)
+    folder = options["folder"] or tacit_home() / "peers" / pact.name
+    role = Role(pact, "peer", folder, as_json)
+    (folder / "pact.json").write_bytes(pact.to_bytes())
+    running = _Running(pact, key, folder, role, options)
+    people(as_json=True).print(_in_words(pact), markup=False)
+    run(running.run())
+    if as_json:
+        print_document(running.status)
+    else:
+        people().print(f"at rest: {running.status['models']} models are here", markup=False)
+
+
+class _Running:
+    """One run of a peer."""
+
+    def __init__(
+        self, pact: Pact, key: SigningKey, folder: Path, role: Role, options: dict[str, Any]
+    ) -> None:
+        self._pact, self._key, self._folder, self._role = pact, key, folder, role
+        self._options = options
+        self._library = Library(folder / "library.db", pact.digest)
+        self._ledger = Ledger(options["ledger_file"] or ledger_path())
+        self._used = folder / "used.json"
+        self._holdings = Holdings(pact, options["data_path"])
+        self._peer: Peer | None = None
+        self._own: Any = None
+        self._noted = self._looked = 0.0
+        self._dataset: str | None = (
+            None  # which of the ledger's pays, once there is something to pay
+        )
+        self._met = False
+        self._calm: float | None = None
+        self._seen = -1
+        self.status: dict[str, Any] = {}
+
+    async def run(self) -> None:
+        host, port = _host_port(self._options["listen"], self._options["address"])
+        local, purse = self._part()  # what is wrong with it is said before anybody hears of us
+        service = PeerService(self._pact, self._key, host, port, self._role.tell)
+        await service.start()
+        named = f"[{host}]" if ":" in host else host
+        address = self._options["address"] or f"https://{named}:{service.port}"
+        tags = self._options["tags"]
+        Descriptor.signed(self._key, self._pact.digest, address, 0, tags)  # refuses what is none
+        self._role.tell("reachable", address=f"{address}={self._key.public_key}")
+        near = is_loopback(urlsplit(address).hostname or "")
+        self._peer = Peer(
+            self._pact,
+            self._key,
+            address,
+            self._library,
+            purse,
+            local,
+            time.time(),
+            tags=tags,
+            per_origin=self._pact.view if near else None,
+            tell=self._role.tell,
+        )
+        try:
+            await service.run(self._peer, self._bootstrap(), self._each)
+        finally:
+            await service.stop()
+            if self._peer.membership is not None:
+                self._peer.membership.let_go("this peer was stopped")
+            self.note()
+            self._library.close()
+
+    def _bootstrap(self) -> Descriptor | None:
+        if self._options["bootstrap"] is None:
+            return None
+        known = contact(self._options["bootstrap"])
+        return Descriptor(known.key, known.address, 0, (), True)
+
+    def _part(self) -> tuple[Local | None, LedgerPurse | None]:
+        """The model of our records, or of those that are new; and what may be spent on them."""
+        if self._options["data_path"] is None:
+            return None, None
+        if not self._found():
+            self._role.tell("too few records", needed=self._pact.smallest)
+            return None, None
+        return self._model()
+
+    def _model(self) -> tuple[Local, LedgerPurse]:
+        pact, dataset = self._pact, self._options["dataset"] or self._options["data_path"].stem
+        self._ledger.balance(dataset, pact.promise.unit)  # refused, if nobody has set a budget
+        if pact.publish == "tags" and not self._options["tags"]:
+            raise UsageError(
+                f"network {pact.name} forms groups of peers that have a tag in common: give yours, "
+                "with --tag."
+            )
+        local = self._holdings.trained()
+        self._own = pact.averaged.model(local.vector, pact.schema)
+        _keep_private(self._folder / OWN, model_bytes(self._own, pact.averaged, pact.schema))
+        # New records are other records, but the same holder's.
+        apart = self._options["follow"] and pact.promise.unit is Unit.RECORD
+        part = self._holdings.part if apart else None
+        purse = LedgerPurse(pact.promise, self._ledger, dataset, pact.digest, part)
+        self._dataset = dataset
+        return local, purse
+
+    def _found(self) -> bool:
+        """Whether there are records to train on; with --follow, first those of the noted part."""
+        if not self._options["follow"]:
+            return self._holdings.read()
+        if self._used.exists() and self._holdings.records is None:
+            self._holdings.restore(*json.loads(self._used.read_text(encoding="utf-8")))
+            return True
+        found = self._holdings.read()
+        if found:
+            written(self._used, [self._holdings.first, self._holdings.used])
+        return found
+
+    def _each(self, now: float) -> bool:
+        assert self._peer is not None
+        if self._options["follow"] and now - self._looked > LOOK * self._pact.cycle:
+            self._looked = now
+            self._look()
+        if now - self._noted > STATUS:
+            self.note()
+        return bool(self._options["until_rest"]) and self._is_still(now)
+
+    def _look(self) -> None:
+        assert self._peer is not None
+        if self._peer.membership is not None:
+            return  # its group is still at work on the older ones
+        used = self._holdings.used
+        if self._found() and self._holdings.used > used:
+            self._role.tell("new records", part=self._holdings.part)
+            self._peer.renew(*self._model())
+
+    def _is_still(self, now: float) -> bool:
+        """At rest for some cycles, with nothing new. Who could take part waits for the first other:
+        a network of one has not come to rest, it has not begun."""
+        assert self._peer is not None
+        models, others = len(self._library.ids()), self._peer.view.descriptors
+        self._met = self._met or bool(others)
+        waits = self._peer.able and not (self._peer.rests and self._met)
+        if waits or self._peer.membership is not None or models != self._seen:
+            self._seen, self._calm = models, None
+            return False
+        self._calm = self._calm or now
+        hopes = 3 if any(one.able for one in others) else 1
+        return now - self._calm > STILL * self._pact.cycle * (hopes if self._met else UNMET)
+
+    def note(self) -> None:
+        """Write down how it is going."""
+        if self._peer is None:
+            return
+        self._noted = time.time()
+        found = status_of(self._peer, self._own, self._holdings.records)
+        if self._dataset is not None:
+            balance = self._ledger.balance(self._dataset, self._pact.promise.unit)
+            found["epsilon_spent"] = float(balance.spent.epsilon)
+            found["epsilon_allowed"] = float(balance.allowed.epsilon)
+        self.status = found
+        written(self._folder / "status.json", found)
+
+
+def _keep_private(path: Path, data: bytes) -> None:
+    """Our own model, without any noise: for our eyes only."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+
+
+def _host_port(text: str, address: str | None) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"--listen {text!r}: give host:port, such as 0.0.0.0:8443.")
+    host = host.strip("[]")
+    if host in EVERYWHERE and address is None:
+        raise UsageError(
+            f"--listen {text}: others cannot call you by this. Say how they reach you: "
+            "--address https://host:port"
+        )
+    return host, int(port)
+
+
+def _in_words(pact: Pact) -> str:
+    """What one takes part in: read it before the first group is formed."""
+    goes = {"participants": "those who made it", "all": "all", "tags": "all who share its tag"}
+    group = f"groups of {pact.group_size}" if pact.group_size > 1 else "each for itself"
+    return (
+        f"network {pact.name}: {pact.question}\n"
+        f"one aggregation costs {pact.terms.epsilon:g} of ε and {pact.terms.delta:g} of δ per "
+        f"{pact.terms.unit}; {group}, of at least {pact.smallest} records each; a model goes to "
+        f"{goes[pact.publish]}\n"
+        f"digest {pact.digest}"
+    )

@@ -1,0 +1,225 @@
+"""`tacit peer simulate`: a whole network on virtual time, and what its peers learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.channels.consortium.local_model import Local
+from tacit.channels.peers.advice import suggested
+from tacit.channels.peers.library import Library
+from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.peer import Peer
+from tacit.channels.peers.purse import CountedPurse
+from tacit.channels.peers.simulation import Simulation
+from tacit.channels.peers.status import accuracy, ensemble_of
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.tables import Chosen, Terms
+from tacit.crypto.prg import SeededRandomness
+from tacit.crypto.signing import SigningKey
+from tacit.data.encode import Encoded
+from tacit.errors import InputError
+from tacit.privacy.noise import permutation
+from tacit.privacy.promise import Promise
+from tacit.programs.averaging import AveragedLogistic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+__all__ = ["Outcome", "draw", "simulated"]
+
+TESTED = 0.2  # of the records are kept to test on
+MOST = 500.0  # cycles that a network has to come to rest
+LOOKS = 40  # moments at which accuracy is looked at, for the picture
+
+
+@dataclass
+class Outcome:
+    """What happened: figures, and accuracy over virtual time."""
+
+    document: dict[str, Any] = field(default_factory=dict)
+    moments: list[float] = field(default_factory=list)
+    mean: list[float] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    models: list[float] = field(default_factory=list)
+    own: float = 0.0
+    newcomers: list[tuple[float, float]] = field(default_factory=list)
+
+
+class _World:
+    """Records, a pact, and peers that hold them."""
+
+    def __init__(self, terms: dict[str, Any]) -> None:
+        self.terms = terms
+        self.sim = Simulation(terms["seed"])
+        self.pact, self.train, self.test = self._agreed()
+        self.owns: dict[str, tuple[Any, Encoded]] = {}
+        self.newcomers: list[Peer] = []
+
+    def _agreed(self) -> tuple[Pact, Encoded, Encoded]:
+        from tacit.data.datasets import load_dataset
+        from tacit.data.records import TableRecords
+
+        terms = self.terms
+        data = load_dataset(terms["dataset"])
+        promise = Promise(terms["epsilon"], terms["delta"])
+        length = AveragedLogistic().length(data.schema)
+        size = terms["group_size"]
+        advice = suggested(terms["count"], terms["records"], length, promise, 1, size)
+        settings = {"penalty": advice.penalty, "records": "rooted", "radius": advice.radius}
+        pact = Pact(
+            name="simulated",
+            question=f"What do {terms['count']} peers learn from {terms['dataset']}?",
+            chosen=Chosen(name="averaged-logistic", version=1, settings=settings),
+            terms=Terms(epsilon=terms["epsilon"], delta=terms["delta"]),
+            group_size=size,
+            smallest=terms["records"],
+            publish=terms["publish"],
+            view=max(20, size - 1),
+            schema=data.schema,
+        )
+        records = TableRecords(data.train, pact.averaged.encoder(pact.schema))
+        columns = zip(*records.batches(), strict=True)
+        whole = Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+        wanted = terms["count"] * terms["records"]
+        kept = round(TESTED * len(whole.X))
+        if wanted > len(whole.X) - kept:
+            raise InputError(
+                f"{terms['dataset']} has {len(whole.X)} records: {wanted} for the peers and a "
+                "fifth to test on are too many. Take fewer peers, or fewer --records."
+            )
+        order = permutation(len(whole.X), SeededRandomness(terms["seed"]))
+        return pact, _rows(whole, order[kept : kept + wanted]), _rows(whole, order[:kept])
+
+    def peer(self, number: int, records: Encoded | None) -> Peer:
+        key = SigningKey.generate()
+        local = purse = None
+        if records is not None:
+            vector = self.pact.averaged.train(records, self.pact.schema)
+            local, purse = Local(vector, len(records.X)), CountedPurse(self.terms["aggregations"])
+            model = self.pact.averaged.model(vector, self.pact.schema)
+            self.owns[key.public_key] = model, records
+        made = Peer(
+            self.pact,
+            key,
+            f"https://10.{number // 250}.{number % 250}.1:8443",
+            Library(MEMORY, self.pact.digest),
+            purse,
+            local,
+            self.sim.now,
+            randomness=SeededRandomness(f"{self.terms['seed']} {number}"),
+        )
+        first = next(iter(self.sim.peers.values()), None)
+        self.sim.add(made, None if first is None else first.descriptor(self.sim.now))
+        return made
+
+    def accuracies(self) -> list[float]:
+        """Of every peer with records, on the same test records."""
+        return [self.accuracy(peer) for peer in self.sim.peers.values() if peer.key in self.owns]
+
+    def accuracy(self, peer: Peer) -> float:
+        own, records = self.owns.get(peer.key, (None, None))
+        judged = records if self.terms["weighed"] else None
+        return accuracy(ensemble_of(self.pact, peer.library, own, judged), self.test) or 0.0
+
+
+def simulated(console: Console, **terms: Any) -> Outcome:
+    """Let a network live until it rests; what its peers know then."""
+    world, outcome = _World(terms), Outcome()
+    size = terms["records"]
+    for number in range(terms["count"]):
+        world.peer(number, _rows(world.train, np.arange(number * size, (number + 1) * size)))
+    outcome.own = float(np.mean(world.accuracies()))
+    cycle = world.pact.cycle
+    with console.status("peers meet …") as status:
+        for look in range(1, LOOKS + 1):
+            world.sim.run(lambda: _is_still(world), most=look * MOST * cycle / LOOKS)
+            _note(world, outcome)
+            models = outcome.models[-1]
+            status.update(
+                f"cycle {world.sim.now / cycle:.0f}: {models:.1f} models each, accuracy "
+                f"{outcome.mean[-1]:.3f}"
+            )
+            if _is_still(world):
+                break
+        _newcomers(world, outcome)
+    found = world.accuracies()
+    spent = [p._purse.spent for p in world.sim.peers.values() if isinstance(p._purse, CountedPurse)]
+    outcome.document = {
+        **{name: value for name, value in terms.items() if name != "count"},
+        "peers": terms["count"],
+        "penalty": world.pact.chosen.settings["penalty"],
+        "cycles": world.sim.now / cycle,
+        "models": outcome.models[-1],
+        "aggregations_paid": float(np.mean(spent)),
+        "accuracy_alone": outcome.own,
+        "accuracy": float(np.mean(found)),
+        "between_peers": float(np.std(found)),
+        "newcomers_accuracy": [value for _, value in outcome.newcomers] or None,
+    }
+    return outcome
+
+
+def _newcomers(world: _World, outcome: Outcome) -> None:
+    """Peers without a record join late, and get what was published."""
+    for number in range(world.terms["newcomers"]):
+        peer = world.peer(world.terms["count"] + number, None)
+        joined = world.sim.now
+        world.sim.run(partial(_has_models, peer), most=joined + 20 * world.pact.cycle)
+        world.sim.run(most=world.sim.now + 3 * world.pact.cycle)
+        waited = (world.sim.now - joined) / world.pact.cycle
+        outcome.newcomers.append((waited, world.accuracy(peer)))
+
+
+def _has_models(peer: Peer) -> bool:
+    return bool(peer.library.ids())
+
+
+def _note(world: _World, outcome: Outcome) -> None:
+    found = world.accuracies()
+    outcome.moments.append(world.sim.now / world.pact.cycle)
+    outcome.mean.append(float(np.mean(found)))
+    outcome.low.append(float(np.min(found)))
+    outcome.high.append(float(np.max(found)))
+    sizes = [len(peer.library.ids()) for peer in world.sim.peers.values()]
+    outcome.models.append(float(np.mean(sizes)))
+
+
+def _is_still(world: _World) -> bool:
+    peers = world.sim.peers.values()
+    if not all((peer.rests or not peer.able) and peer.membership is None for peer in peers):
+        return False
+    return world.pact.publish == "participants" or len({*map(_size, peers)}) == 1
+
+
+def _size(peer: Peer) -> int:
+    return len(peer.library.ids())
+
+
+def _rows(records: Encoded, places: Any) -> Encoded:
+    return Encoded(*(None if c is None else c[places] for c in records))  # type: ignore[arg-type]
+
+
+def draw(outcome: Outcome, path: Path) -> None:
+    """Accuracy and models against virtual time."""
+    from tacit.cli.crowd_view import figure_class
+
+    figure = figure_class()(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    moments = outcome.moments
+    left.fill_between(moments, outcome.low, outcome.high, color="#bfdbfe", label="all peers")
+    left.plot(outcome.moments, outcome.mean, color="#1d4ed8", label="mean")
+    left.axhline(outcome.own, color="#9aa5b1", linestyle="--", label="each alone, mean")
+    for waited, value in outcome.newcomers:
+        left.plot([outcome.moments[-1] + waited], [value], "o", color="#c2410c")
+    left.set(xlabel="cycles", ylabel="accuracy", title="What peers know")
+    left.legend(frameon=False, fontsize=8)
+    right.plot(outcome.moments, outcome.models, color="#1d4ed8")
+    right.set(xlabel="cycles", ylabel="models", title="Models at each peer")
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,205 @@
+"""A crowd's study between real processes over TLS, with kill -9 of relays, collector and a person.
+
+Whatever happens, everybody's one answer must be counted once, with the one token signed for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from crowd_processes import EPSILON, HARMLESS, PERSON, Crowd, People, crowd, relay
+from federation_processes import PATIENCE
+
+from tacit.channels.crowd.letters import (
+    Batches,
+    Bulletin,
+    Packets,
+    Reveal,
+    SeenBulletin,
+    TokenAsked,
+)
+from tacit.channels.crowd.payload import Answer
+from tacit.channels.crowd.relay import context_of
+from tacit.channels.roles.letters import read, write
+from tacit.crypto.onion import peel, wrap
+from tacit.crypto.signing import SigningKey
+from tacit.errors import InputError, Refused
+from tacit.wire.client import Client, Peer
+from tacit.wire.message import Message
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs kill -9 and /proc")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[Crowd]:
+    with crowd(tmp_path) as found:
+        yield found
+
+
+def test_relays_are_killed_with_what_they_hold(study: Crowd) -> None:
+    """One at the first hop never comes back; the only one at the last is started again, having
+    noted that a batch was passed on which nobody has got."""
+    study.start(relay(0), "taken", 3)
+    study.start(relay(2), "released", 1)
+    study.start_all()
+    people = People(study.proposal, study.people)
+    study.until_dead(relay(0))
+    study.until_dead(relay(2))
+    study.start(relay(2))
+    given = people.finish()
+    study.finish()
+    study.check_collected(given)
+    waves = [
+        event["wave"] for event in study.events("collector") if event["event"] == "wave opened"
+    ]
+    assert len(waves) > 1
+    assert waves == list(range(len(waves)))
+
+
+def test_the_collector_is_killed_at_every_turn(study: Crowd) -> None:
+    """Tokens that nobody got are given again, and nobody gets two; reports that nobody heard of are
+    sent again, and count once."""
+    people = None
+    for point, times in (("opened", 2), ("issued", 10), ("counted", 1)):
+        study.start("collector", point, times)
+        study.start_all()
+        people = people or People(study.proposal, study.people)
+        study.until_dead("collector")
+    study.start("collector")
+    assert people is not None
+    given = people.finish()
+    study.finish()
+    study.check_collected(given)
+
+
+def test_a_person_is_killed_at_every_turn(study: Crowd) -> None:
+    """Her answer is randomised once, paid for once, and counts once."""
+    study.start_all()
+    people = People(study.proposal, study.people[1:])
+    reports = set()
+    for point, times in (("spent", 1), ("kept", 1), ("kept", 1), ("sending", 1)):
+        study.start(PERSON, point, times)
+        study.until_dead(PERSON)
+        if point != "spent":
+            reports.add(study.answer().report)
+    study.start(PERSON)
+    given = people.finish()
+    study.finish()
+    own = study.answer()
+    assert own.arrived
+    assert reports == {own.report}
+    study.check_collected([own, *given])
+    ledger = study.ledger(PERSON)
+    ledger.verify()
+    balance = ledger.balance("row", "person")
+    assert (balance.spent.epsilon, balance.left.epsilon) == (EPSILON, 0)
+    kinds = [entry.kind for entry in ledger.entries()]
+    assert (kinds.count("reserve"), kinds.count("commit")) == (1, 1)
+    assert not ledger.open_spends()
+
+
+# ── strangers ──
+
+
+class Attacks:
+    """Letters that nobody may write, while the study waits for somebody."""
+
+    def __init__(self, study: Crowd) -> None:
+        self._study, self._proposal = study, study.proposal
+        self.stranger, self.member = SigningKey.generate(), study.people[1]
+        self.relay = SigningKey.load_or_create(study.root / relay(1) / "keys" / "holder.pem")
+        self.shape = self._proposal.shape(len(study.people))
+
+    async def refused(self, by: SigningKey, to: int | None, kind: str, body: bytes = b"") -> None:
+        with pytest.raises((Refused, InputError)):
+            await self.asked(by, to, kind, body)
+
+    async def asked(
+        self,
+        by: SigningKey,
+        to: int | None,
+        kind: str,
+        body: bytes = b"",
+        study: str | None = None,
+    ) -> Message:
+        """To the relay at this place, or to the collector."""
+        found = self._proposal.collector if to is None else self._proposal.relays[to]
+        client = Client(by, study or self._proposal.digest)
+        try:
+            return await client.ask(Peer(found.name, found.address, found.key), kind, 0, body)
+        finally:
+            await client.aclose()
+
+    async def until_counted(self, reason: str, payload: bytes | None) -> None:
+        """Hand something in as a relay until the collector says what it took it for: the wave may
+        change meanwhile."""
+        ends = time.monotonic() + PATIENCE
+        while not any(reason in event for event in self._study.events("collector")):
+            assert time.monotonic() < ends
+            said = await self.asked(self.member, None, "bulletin", write(SeenBulletin(0)))
+            news = read(Bulletin, said.body)
+            assert news.wave is not None
+            packet = self._garbage if payload is None else self._last_hop(news, payload)
+            letter = write(Packets(news.wave.stage, news.wave.number, self.shape.hops, [packet]))
+            await self.asked(self.relay, None, "packets", letter)
+
+    @property
+    def _garbage(self) -> bytes:
+        return bytes([self.shape.hops]) + bytes(self.shape.packet_bytes - 1)
+
+    def _last_hop(self, news: Bulletin, payload: bytes) -> bytes:
+        wave, stops = news.wave, self._proposal.stops
+        assert wave is not None
+        study, hops = self._proposal.digest, self.shape.hops
+        context = context_of(study, wave.stage, wave.number, news.silent, wave.receipts)
+        key = self._proposal.collector.onion
+        packet = wrap(self.shape, context, stops[:hops], key, payload)
+        for onion in self._study.onions[:hops]:
+            packet = peel(self.shape, context, onion, packet).packet
+        return packet
+
+    def forged(self) -> bytes:
+        """An answer as good as any, with no token at all."""
+        question = self._proposal.drawn_up.questions[0]
+        report = question.randomiser.release(np.zeros(1, np.int64))[0].tobytes()
+        proof = bytes(self._proposal.proof_bytes(len(self._study.people)))
+        return Answer(self._proposal.digest, 0, report, proof).to_bytes()
+
+
+async def attack(study: Crowd) -> None:
+    attacks = Attacks(study)
+    empty, packet = write(Packets(0, 0, 0, [])), bytes(attacks.shape.packet_bytes)
+    await attacks.refused(attacks.stranger, None, "register")
+    await attacks.refused(attacks.stranger, None, "token", write(TokenAsked("table-0", b"0" * 256)))
+    await attacks.refused(attacks.stranger, None, "reveal", write(Reveal(bytes(32), "")))
+    await attacks.refused(attacks.member, None, "packets", empty)
+    await attacks.refused(attacks.member, None, "batches", write(Batches(0, 0, {0: 1000})))
+    for place in range(len(study.onions)):
+        await attacks.refused(attacks.stranger, place, "packets", write(Packets(0, 0, 0, [packet])))
+        await attacks.refused(attacks.member, place, "packets", write(Packets(0, 0, 1, [packet])))
+        await attacks.refused(attacks.relay, place, "packets", write(Packets(0, 0, 1, [b"short"])))
+    with pytest.raises(Refused, match="another study"):
+        await attacks.asked(attacks.member, None, "bulletin", study="0" * 64)
+    await attacks.until_counted("unreadable", None)
+    await attacks.until_counted("forged", attacks.forged())
+
+
+def test_strangers_and_forgers_are_refused(study: Crowd) -> None:
+    study.start_all()
+    people = People(study.proposal, study.people[1:])
+    study.start(PERSON, "kept", 2)
+    study.until_dead(PERSON)  # and the study is not over before her answer is there
+    asyncio.run(attack(study))
+    study.start(PERSON)
+    given = people.finish()
+    study.finish()
+    study.check_collected([study.answer(), *given], HARMLESS | {"unreadable", "forged"})
