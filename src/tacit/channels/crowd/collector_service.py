@@ -20,6 +20,7 @@ from tacit.wire.service import Service, application
 
 __all__ = ["CollectorService"]
 
+STOPPED = 2.0  # seconds that a study which was stopped can still be asked about
 HOLD = 20.0  # seconds that a question for news waits before it is answered with "wait"
 
 
@@ -68,6 +69,7 @@ class CollectorService:
             collector.tick(time.time())
             self._spread()
             if collector.failure:
+                await asyncio.sleep(STOPPED)  # everybody who asks meanwhile hears why
                 raise Refused(f"the study was stopped: {collector.failure}.")
             if not collector.is_over:
                 await self._wait(collector.deadline)

@@ -156,8 +156,9 @@ class Person:
 
     def _wave(self, drawn: _Drawn, news: Bulletin, wave: Wave) -> Script[None]:
         """Send as many packets as everybody: our answers that have not arrived, and cover."""
-        if self._is_begun(wave):
-            return
+        closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send
+        if self._is_begun(wave) or self._now > closes:
+            return  # whoever sent late would be seen to
         if wave.number > 0 and not (yield from self._receipts(drawn, wave.stage, wave)):
             return  # it is over already
         payloads = []
@@ -169,7 +170,6 @@ class Person:
         slots = self._proposal.drawn_up.packets(wave.stage)
         payloads += [COVER] * (slots - len(payloads))
         opens = max(wave.opens - self._ahead, self._now)
-        closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send
         moments = sorted(self._moment(opens, closes) for _ in payloads)
         mixed = random_permutation(len(payloads), self._randomness)
         self._last = (wave.stage, wave.number)
