@@ -38,6 +38,7 @@ FOUNDING = {
     "--question": "Who gives up?", "--epsilon": "1", "--smallest": "50", "--group-size": "1",
     "--cycle": "0.02", "--patience": "20",
 }  # fmt: skip
+pytestmark = pytest.mark.timeout(300)
 PATIENCE = 120.0  # seconds until a test gives up: only a defect or a dead machine takes so long
 
 

@@ -71,9 +71,7 @@ class _Running:
         self._peer: Peer | None = None
         self._own: Any = None
         self._noted = self._looked = 0.0
-        self._dataset: str | None = (
-            None  # which of the ledger's pays, once there is something to pay
-        )
+        self._dataset: str | None = None  # of the ledger; None: there is nothing to pay for
         self._met = False
         self._calm: float | None = None
         self._seen = -1
@@ -84,13 +82,22 @@ class _Running:
         local, purse = self._part()  # what is wrong with it is said before anybody hears of us
         service = PeerService(self._pact, self._key, host, port, self._role.tell)
         await service.start()
-        named = f"[{host}]" if ":" in host else host
-        address = self._options["address"] or f"https://{named}:{service.port}"
-        tags = self._options["tags"]
-        Descriptor.signed(self._key, self._pact.digest, address, 0, tags)  # refuses what is none
-        self._role.tell("reachable", address=f"{address}={self._key.public_key}")
+        try:
+            named = f"[{host}]" if ":" in host else host
+            address = self._options["address"] or f"https://{named}:{service.port}"
+            self._peer = self._made(address, local, purse)
+            self._role.tell("reachable", address=f"{address}={self._key.public_key}")
+            await service.run(self._peer, self._bootstrap(), self._each)
+        finally:
+            await service.stop()
+            if self._peer is not None and self._peer.membership is not None:
+                self._peer.membership.let_go("this peer was stopped")
+            self.note()
+            self._library.close()
+
+    def _made(self, address: str, local: Local | None, purse: LedgerPurse | None) -> Peer:
         near = is_loopback(urlsplit(address).hostname or "")
-        self._peer = Peer(
+        made = Peer(
             self._pact,
             self._key,
             address,
@@ -98,18 +105,12 @@ class _Running:
             purse,
             local,
             time.time(),
-            tags=tags,
+            tags=self._options["tags"],
             per_origin=self._pact.view if near else None,
             tell=self._role.tell,
         )
-        try:
-            await service.run(self._peer, self._bootstrap(), self._each)
-        finally:
-            await service.stop()
-            if self._peer.membership is not None:
-                self._peer.membership.let_go("this peer was stopped")
-            self.note()
-            self._library.close()
+        made.descriptor(time.time())  # refuses an address or a tag that is none, before it costs
+        return made
 
     def _bootstrap(self) -> Descriptor | None:
         if self._options["bootstrap"] is None:

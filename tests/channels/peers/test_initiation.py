@@ -15,7 +15,6 @@ from small_network import GROUP, key_of, member_of, pact_of, reply_of
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.initiation import CALLS, Initiation
 from tacit.channels.peers.letters import Accept, Begin, Decline, Form, Invite, Reveal
-from tacit.channels.peers.membership import Membership
 from tacit.channels.peers.seats import curator_of
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
@@ -177,10 +176,3 @@ def test_nonsense_ends_it(attempt: Attempt) -> None:
     (to, _), *_ = attempt.core.start()
     assert attempt.told(to, Letter("accept", 0, b"\xff")) == []
     assert attempt.core.failed
-
-
-def test_the_initiators_own_seat_is_a_membership_like_all(attempt: Attempt) -> None:
-    assert isinstance(attempt.own, Membership)
-    forming = attempt.honest(attempt.core.start())
-    attempt.honest(attempt.honest(forming))
-    assert attempt.own.study is not None

@@ -16,7 +16,6 @@ from small_network import (
     NotingPurse,
     aggregated,
     begun_group,
-    descriptor_of,
     key_of,
     member_of,
     pact_of,
@@ -28,7 +27,7 @@ from tacit.channels.peers.publication import checked
 from tacit.channels.peers.seats import curator_of, seated
 from tacit.channels.roles.letters import Letter, write
 from tacit.crypto.lots import opens
-from tacit.errors import CheckFailed, InputError, Refused, Unreachable
+from tacit.errors import CheckFailed, Refused, Unreachable
 
 PACT = pact_of()
 
@@ -217,10 +216,3 @@ def test_it_waits_for_a_time_and_no_longer(members: list[Membership]) -> None:
     assert member.moment == 0.0  # a turn is due
     member.turns(accepted)
     assert accepted < member.moment < accepted + 10 * PATIENCE
-
-
-def test_a_letter_of_nonsense_is_refused(members: list[Membership]) -> None:
-    with pytest.raises((CheckFailed, InputError)):
-        members[0].form([], 0.0)
-    own = descriptor_of(PACT, 0)
-    assert own.holds(PACT.digest)
