@@ -100,6 +100,7 @@ def test_noise_is_drawn_in_one_place() -> None:
             "raw_rsa",
             "ring_signatures",
             "sharing",
+            "signing",
         )
         drawers = [f"tacit.crypto.{file}" for file in files]
         if name in {"tacit.privacy.noise", *drawers}:

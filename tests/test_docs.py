@@ -76,7 +76,7 @@ def test_commands_exist(text: str) -> None:
     for words in commands(text):
         command: click.Command = cli
         with click.Context(cli) as context:
-            while isinstance(command, click.Group) and words:
+            while isinstance(command, click.Group) and words and not words[0].startswith("-"):
                 found = command.get_command(context, words[0])
                 assert found is not None, f"there is no command {words[0]!r}"
                 command, words = found, words[1:]

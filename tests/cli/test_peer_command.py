@@ -184,6 +184,21 @@ def test_who_never_took_part_has_nothing_to_show(tacit: Any, command: tuple[str,
     assert "no such peer" in found.err
 
 
+def test_only_members_take_part(tacit: Any, folder: Path) -> None:
+    allowed(tacit)
+    own = tacit("keys", "show", "--json").document["public_key"]
+    (folder / "members.txt").write_text("\n")
+    nobody = tacit(*words("--until-rest", members="members.txt"))
+    assert (nobody.code, "names nobody" in nobody.err) == (3, True)
+    (folder / "members.txt").write_text("a" * 64 + "\n")
+    refused = tacit(*words("--until-rest", name="other", members="members.txt"))
+    assert (refused.code, "not among those" in refused.err) == (4, True)
+    assert spent(folder) == 0
+    (folder / "members.txt").write_text(f"{own}\n\n{'a' * 64}\n")
+    assert tacit(*words("--until-rest", members="members.txt")).code == 0
+    assert spent(folder) == 1
+
+
 # ── alone: everything but groups ──
 
 
@@ -344,12 +359,14 @@ def credit() -> None:
 
 @pytest.mark.usefixtures("credit")
 def test_a_simulated_network_says_what_its_peers_know(tacit: Any, folder: Path) -> None:
-    found = tacit(
+    simulate = [
         "peer", "simulate", "--data", "australian", "--peers", "6", "--group-size", "3",
         "--records", "30", "--newcomers", "1", "--seed", "1", "--plot", "peers.png", "--json",
-    )  # fmt: skip
+    ]  # fmt: skip
+    found = tacit(*simulate)
     assert found.code == 0, found.err
     document = found.document
+    assert tacit(*simulate).document == document  # from a seed
     assert (document["peers"], document["models"], document["aggregations_paid"]) == (6, 2.0, 1.0)
     assert len(document["newcomers_accuracy"]) == 1
     assert (folder / "peers.png").stat().st_size > 10_000

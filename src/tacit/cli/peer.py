@@ -43,6 +43,11 @@ __all__ = ["peer"]
     show_default=True,
     help="Founding: who gets a group's model.",
 )
+@click.option(
+    "--members",
+    type=click.Path(path_type=Path, exists=True),
+    help="Founding: a file with the public keys of those who may take part, one a line.",
+)
 @click.option("--peers", "expected", type=int, default=50, help="Founding: about how many.")
 @click.option("--penalty", type=float, help="Founding: of the models; by default advised.")
 @click.option("--cycle", type=float, default=10.0, show_default=True, help="Founding: seconds.")
@@ -89,8 +94,7 @@ def status(network: str, folder: Path | None, as_json: bool) -> None:
         print_document(found)
         return
     for name, value in found.items():
-        shown = f"{value:.3f}" if isinstance(value, float) else value
-        people().print(f"{name.replace('_', ' '):<22} {shown}", markup=False)
+        people().print(f"{name.replace('_', ' '):<22} {_shown(value)}", markup=False)
 
 
 @peer.command()
@@ -157,8 +161,14 @@ def simulate(plot: Path | None, as_json: bool, **terms: Any) -> None:
         print_document(document)
         return
     for name, value in document.items():
-        shown = f"{value:.3f}" if isinstance(value, float) else value
-        people().print(f"{name.replace('_', ' '):<28} {shown}", markup=False)
+        people().print(f"{name.replace('_', ' '):<22} {_shown(value)}", markup=False)
+
+
+def _shown(value: Any) -> str:
+    """A figure of a status, short."""
+    if isinstance(value, list):
+        return ", ".join(_shown(one) for one in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def contact(text: str) -> Contact:
@@ -218,8 +228,18 @@ def founded(options: dict[str, Any]) -> Pact:
         view=max(20, size - 1),
         cycle=options["cycle"],
         patience=options["patience"],
+        members=_members(options["members"]),
         schema=schema,
     )
+
+
+def _members(path: Path | None) -> tuple[str, ...]:
+    """Nobody, where anyone may take part."""
+    lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+    found = tuple(sorted({line.strip() for line in lines} - {""}))
+    if path is not None and not found:
+        raise InputError(f"{path} names nobody: write a public key (tacit keys show) a line.")
+    return found
 
 
 def agreed_pact(options: dict[str, Any], key: SigningKey) -> Pact:

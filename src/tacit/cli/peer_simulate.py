@@ -35,7 +35,8 @@ __all__ = ["Outcome", "draw", "simulated"]
 
 TESTED = 0.2  # of the records are kept to test on
 MOST = 500.0  # cycles that a network has to come to rest
-LOOKS = 40  # moments at which accuracy is looked at, for the picture
+CLOSELY = 40  # cycles during which accuracy is looked at in each, for the picture; then in each
+SELDOM = 10  # of so many
 
 
 @dataclass
@@ -60,7 +61,7 @@ class _World:
         self.sim = Simulation(terms["seed"])
         self.pact, self.train, self.test = self._agreed()
         self.owns: dict[str, tuple[Any, Encoded]] = {}
-        self.newcomers: list[Peer] = []
+        self._known: dict[tuple[str, ...], float] = {}
 
     def _agreed(self) -> tuple[Pact, Encoded, Encoded]:
         from tacit.data.datasets import load_dataset
@@ -98,7 +99,8 @@ class _World:
         return pact, _rows(whole, order[kept : kept + wanted]), _rows(whole, order[:kept])
 
     def peer(self, number: int, records: Encoded | None) -> Peer:
-        key = SigningKey.generate()
+        randomness = SeededRandomness(f"{self.terms['seed']} {number}")
+        key = SigningKey.generate(randomness)
         local = purse = None
         if records is not None:
             vector = self.pact.averaged.train(records, self.pact.schema)
@@ -113,7 +115,7 @@ class _World:
             purse,
             local,
             self.sim.now,
-            randomness=SeededRandomness(f"{self.terms['seed']} {number}"),
+            randomness=randomness,
         )
         first = next(iter(self.sim.peers.values()), None)
         self.sim.add(made, None if first is None else first.descriptor(self.sim.now))
@@ -124,9 +126,14 @@ class _World:
         return [self.accuracy(peer) for peer in self.sim.peers.values() if peer.key in self.owns]
 
     def accuracy(self, peer: Peer) -> float:
-        own, records = self.owns.get(peer.key, (None, None))
-        judged = records if self.terms["weighed"] else None
-        return accuracy(ensemble_of(self.pact, peer.library, own, judged), self.test) or 0.0
+        """On the test records. It changes with the peer's models only."""
+        has = (peer.key, *peer.library.ids())
+        if has not in self._known:
+            own, records = self.owns.get(peer.key, (None, None))
+            judged = records if self.terms["weighed"] else None
+            ensemble = ensemble_of(self.pact, peer.library, own, judged)
+            self._known[has] = accuracy(ensemble, self.test) or 0.0
+        return self._known[has]
 
 
 def simulated(console: Console, **terms: Any) -> Outcome:
@@ -138,8 +145,9 @@ def simulated(console: Console, **terms: Any) -> Outcome:
     outcome.own = float(np.mean(world.accuracies()))
     cycle = world.pact.cycle
     with console.status("peers meet …") as status:
-        for look in range(1, LOOKS + 1):
-            world.sim.run(lambda: _is_still(world), most=look * MOST * cycle / LOOKS)
+        _note(world, outcome)
+        for look in _looks():
+            world.sim.run(lambda: _is_still(world), most=look * cycle)
             _note(world, outcome)
             models = outcome.models[-1]
             status.update(
@@ -166,6 +174,11 @@ def simulated(console: Console, **terms: Any) -> Outcome:
     return outcome
 
 
+def _looks() -> list[float]:
+    """The cycles at which to look."""
+    return [*np.arange(1.0, CLOSELY), *np.arange(CLOSELY, MOST + 1, SELDOM)]
+
+
 def _newcomers(world: _World, outcome: Outcome) -> None:
     """Peers without a record join late, and get what was published."""
     for number in range(world.terms["newcomers"]):
@@ -173,8 +186,7 @@ def _newcomers(world: _World, outcome: Outcome) -> None:
         joined = world.sim.now
         world.sim.run(partial(_has_models, peer), most=joined + 20 * world.pact.cycle)
         world.sim.run(most=world.sim.now + 3 * world.pact.cycle)
-        waited = (world.sim.now - joined) / world.pact.cycle
-        outcome.newcomers.append((waited, world.accuracy(peer)))
+        outcome.newcomers.append((world.sim.now / world.pact.cycle, world.accuracy(peer)))
 
 
 def _has_models(peer: Peer) -> bool:
@@ -216,10 +228,11 @@ def draw(outcome: Outcome, path: Path) -> None:
     left.fill_between(moments, outcome.low, outcome.high, color="#bfdbfe", label="all peers")
     left.plot(outcome.moments, outcome.mean, color="#1d4ed8", label="mean")
     left.axhline(outcome.own, color="#9aa5b1", linestyle="--", label="each alone, mean")
-    for waited, value in outcome.newcomers:
-        left.plot([outcome.moments[-1] + waited], [value], "o", color="#c2410c")
+    if outcome.newcomers:
+        arrived, values = zip(*outcome.newcomers, strict=True)
+        left.plot(arrived, values, "o", color="#c2410c", label="newcomers without a record")
     left.set(xlabel="cycles", ylabel="accuracy", title="What peers know")
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=8, loc="lower right")
     right.plot(outcome.moments, outcome.models, color="#1d4ed8")
     right.set(xlabel="cycles", ylabel="models", title="Models at each peer")
     figure.savefig(path, dpi=110)

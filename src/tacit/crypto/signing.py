@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.errors import InputError
 from tacit.home import tacit_home
 
@@ -62,8 +63,8 @@ class SigningKey:
         self._secret = secret
 
     @classmethod
-    def generate(cls) -> SigningKey:
-        return cls(Ed25519PrivateKey.generate())
+    def generate(cls, randomness: Randomness = SYSTEM) -> SigningKey:
+        return cls(Ed25519PrivateKey.from_private_bytes(randomness.stream().bytes(32)))
 
     @classmethod
     def of_holder(cls) -> SigningKey:

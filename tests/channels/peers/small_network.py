@@ -52,7 +52,7 @@ def key_of(name: object) -> SigningKey:
 def repeatable(seed: object) -> Iterator[None]:
     """Keys that are made follow from a seed too: all of a simulation does then."""
     numbers = count()
-    with patch.object(SigningKey, "generate", lambda: key_of(f"{seed} {next(numbers)}")):
+    with patch.object(SigningKey, "generate", lambda *_: key_of(f"{seed} {next(numbers)}")):
         yield
 
 
@@ -139,6 +139,9 @@ def peer_of(
     )
 
 
+NUMBERS = count()  # no two members draw alike
+
+
 def member_of(
     pact: Pact, place: int, initiator: int = 0, tag: str = "", purse: NotingPurse | None = None
 ) -> Membership:
@@ -156,7 +159,7 @@ def member_of(
         budget,
         0.0,
         lambda event, **fields: None,
-        SeededRandomness(f"member {place}"),
+        SeededRandomness(f"member {place} {next(NUMBERS)}"),
     )
 
 

@@ -21,11 +21,14 @@ from small_network import (
     begun_group,
     descriptor_of,
     key_of,
+    member_of,
     pact_of,
     peer_of,
+    reply_of,
 )
 
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.initiation import Initiation
 from tacit.channels.peers.letters import (
     Accept,
     Begin,
@@ -34,6 +37,7 @@ from tacit.channels.peers.letters import (
     Gossip,
     Invite,
     Models,
+    Off,
     Reveal,
     Want,
 )
@@ -230,7 +234,8 @@ def test_answers_to_an_attempt_that_was_given_up_are_not_the_next_ones() -> None
     for errand in old:
         late = peer_of(PACT, next(p for p in (1, 2, 3) if key_of(p).public_key == errand.to.key))
         reply = late.answer(peer.key, errand.letter, 0.0)
-        assert peer.told(errand, reply, now) == []
+        told = peer.told(errand, reply, now)
+        assert [(e.to.key, e.letter.kind) for e in told] == [(errand.to.key, "off")]
     onward = [
         e
         for errand in new
@@ -428,3 +433,37 @@ def test_a_group_that_is_not_here_is_asked_for_again() -> None:
     peer = peer_of(PACT, 1)
     with pytest.raises(Unreachable):
         peer.answer_group("ab" * 32, key_of(0).public_key, Letter("turn", 0), 0.0)
+
+
+def test_whoever_has_accepted_is_free_when_the_group_is_called_off() -> None:
+    pact = pact_of()
+    purse = NotingPurse()
+    peer = peer_of(pact, 1, purse)
+    invitation = Letter("invite", 0, write(Invite(GROUP, "", descriptor_of(pact, 0))))
+    assert peer.answer(key_of(0).public_key, invitation, 0.0).kind == "accept"
+    off = Letter("off", 0, write(Off(GROUP)))
+    with pytest.raises(Refused):  # only whoever has invited may
+        peer.answer(key_of(2).public_key, off, 1.0)
+    assert peer.membership is not None
+    assert peer.answer(key_of(0).public_key, off, 1.0).kind == "noted"
+    assert peer.membership is None
+    assert purse.given_back == [GROUP]
+
+
+def test_an_initiator_calls_off_what_does_not_come_together() -> None:
+    pact = pact_of()
+    own, other = member_of(pact, 0), member_of(pact, 1)
+    others = [descriptor_of(pact, place) for place in (1, 2, 3)]
+    left = list(others)
+
+    def sample(number: int, without: set[str]) -> list[Descriptor]:
+        taken, left[:] = left[:number], left[number:]
+        return taken
+
+    initiation = Initiation(own, own.seat.descriptor, sample)
+    initiation.start()
+    assert initiation.told(others[0], reply_of(other, Letter("invite", 0)), 0.0) == []
+    declined = Letter("decline", 0, write(Decline("unable")))
+    letters = initiation.told(others[1], declined, 0.0)
+    assert initiation.failed
+    assert [(to.key, letter.kind) for to, letter in letters] == [(others[0].key, "off")]

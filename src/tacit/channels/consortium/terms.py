@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -163,6 +163,7 @@ class JointTerms(Terms):
         return 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
 
 
+@lru_cache(maxsize=64)  # every party of every group of peers asks for the same
 def _calibrated(bound: Bound, promise: Promise, length: int) -> Gaussian | Laplace:
     """Gaussian noise at the L2 bound; pure promises have Laplace noise, whose bound is in L1, and
     in L1 a vector can move √length times as far."""

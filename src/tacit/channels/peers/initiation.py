@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Literal
 
 from tacit.channels.peers.descriptors import Descriptor
-from tacit.channels.peers.letters import Accept, Begin, Decline, Form, Invite, Reveal, Seat
+from tacit.channels.peers.letters import Accept, Begin, Decline, Form, Invite, Off, Reveal, Seat
 from tacit.channels.peers.membership import Membership
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.errors import CheckFailed, InputError, TacitError, Unreachable
 
-__all__ = ["Initiation"]
+__all__ = ["Initiation", "called_off"]
 
 CALLS = 3  # of one step's letter to one member, before it is given up
 Sample = Callable[[int, set[str]], list[Descriptor]]  # so many others, none of these keys
@@ -137,5 +137,11 @@ class Initiation:
         return again
 
     def _fail(self, reason: str) -> list[tuple[Descriptor, Letter]]:
+        """Call it off: whoever has accepted shall not wait in vain."""
         self.failed = reason
-        return []
+        seated = [s.descriptor for key, s in sorted(self._seats.items()) if key != self._own.key]
+        return [(one, called_off(self.group)) for one in seated]
+
+
+def called_off(group: str) -> Letter:
+    return Letter("off", 0, write(Off(group)))

@@ -5,6 +5,7 @@
     invite   to a group                                       accept, or decline
     form     who takes part                                   reveal
     begin    what everyone revealed                           begun
+    off      the group does not come together                 noted
 
 A group's aggregation is a consortium's: its letters ("turn") are signed with keys of that group.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "Gossip",
     "Invite",
     "Models",
+    "Off",
     "Reveal",
     "Seat",
     "Want",
@@ -85,6 +87,12 @@ class Form(msgspec.Struct, frozen=True):
 class Reveal(msgspec.Struct, frozen=True):
     group: str
     seed: bytes
+
+
+class Off(msgspec.Struct, frozen=True):
+    """So that whoever has accepted is free at once."""
+
+    group: str
 
 
 class Begin(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.journals import CuratorJournal, PartyJournal
@@ -54,7 +55,10 @@ class Membership:
         self.pact, self.group, self.tag, self.initiator = pact, group, tag, initiator
         self._key, self._local, self._budget, self._tell = key, local, budget, tell
         budget.reserve(1)  # what cannot be paid is not promised
-        self.party_key = SigningKey.generate()
+        self.party_key, self._draw = (
+            SigningKey.generate(randomness),
+            partial(fresh_seed, randomness),
+        )
         self._seed = fresh_seed(randomness)
         self.seat = seated(pact, group, tag, key, own, self.party_key.public_key, self._seed)
         self.deadline = now + 3 * pact.patience
@@ -94,7 +98,7 @@ class Membership:
         study = self.study = group_study(self.pact, self.group, self._seats, curator)
         if self._seats[curator].descriptor.key == self._key.public_key:
             journal = CuratorJournal(MEMORY, study.digest)
-            self.curator = Curator(study, self._key, journal, now, self._tell)
+            self.curator = Curator(study, self._key, journal, now, self._tell, self._draw)
         self._party = Party(
             study,
             self.party_key,
@@ -102,6 +106,7 @@ class Membership:
             self._local,
             self._budget,
             self._tell,
+            self._draw,
         )
         self.deadline = now + STEPS * self.pact.patience
         self._tell("group begun", group=self.group[:16], holders=len(self._seats))

@@ -14,7 +14,7 @@ from functools import partial
 from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.descriptors import Descriptor
-from tacit.channels.peers.initiation import Initiation
+from tacit.channels.peers.initiation import Initiation, called_off
 from tacit.channels.peers.letters import (
     Accept,
     Begin,
@@ -23,6 +23,7 @@ from tacit.channels.peers.letters import (
     Gossip,
     Invite,
     Models,
+    Off,
     Reveal,
     Want,
 )
@@ -340,6 +341,7 @@ class Peer:
             "invite": self._answer_invite,
             "form": self._answer_form,
             "begin": self._answer_begin,
+            "off": self._answer_off,
         }
         if letter.kind not in answers:
             raise InputError(f"a peer does not answer letters of kind {letter.kind}.")
@@ -396,6 +398,14 @@ class Peer:
         begin = read(Begin, letter.body)
         self._in_group(begin.group, sender).begin(begin.seeds, now)
         return Letter("begun", 0)
+
+    def _answer_off(self, sender: str, letter: Letter, now: float) -> Letter:
+        """Before it has begun, whoever invited us may let us go."""
+        member = self._in_group(read(Off, letter.body).group, sender)
+        if member.study is None:
+            member.let_go("it was called off")
+            self._leave(member, now)
+        return Letter("noted", 0)
 
     def _in_group(self, group: str, initiator: str) -> Membership:
         member = self.membership
@@ -460,12 +470,16 @@ class Peer:
         if isinstance(reply, Unreachable):
             self.view.forget(errand.to.key)
         initiation = self._initiation
+        if errand.letter.kind == "off":
+            return []
         if initiation is None or initiation.group != errand.group:
-            return []  # an answer to an attempt that is given up
+            # An answer to an attempt that is given up: whoever accepts it is told so.
+            late = isinstance(reply, Letter) and reply.kind == "accept"
+            return [Errand(errand.to, called_off(errand.group))] if late else []
         letters = initiation.told(errand.to, reply, now)
         if initiation.failed and self.membership is not None:
             self._give_up(now)
-            return []
+            return [Errand(to, letter) for to, letter in letters]
         self._alone_in_vain = 0 if initiation.is_over else self._alone_in_vain
         onward = [Errand(to, letter, group=errand.group) for to, letter in letters]
         return onward + self._tend_group(now)

@@ -23,7 +23,7 @@ from tacit.wire.service import Service, application
 __all__ = ["INTRODUCTION", "PeerService", "fetched_pact"]
 
 INTRODUCTION = "0" * 64  # what letters are about before one knows the network: its pact
-KINDS = {"pact", "gossip", "models", "invite", "form", "begin", "turn", "leave"}
+KINDS = {"pact", "gossip", "models", "invite", "form", "begin", "off", "turn", "leave"}
 
 
 async def fetched_pact(key: SigningKey, bootstrap: Contact, insecure: bool = False) -> Pact:
