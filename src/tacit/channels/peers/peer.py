@@ -14,6 +14,7 @@ from functools import partial
 from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.fetching import Fetching
 from tacit.channels.peers.initiation import Initiation, called_off
 from tacit.channels.peers.letters import (
     Accept,
@@ -22,15 +23,13 @@ from tacit.channels.peers.letters import (
     Form,
     Gossip,
     Invite,
-    Models,
     Off,
     Reveal,
-    Want,
 )
-from tacit.channels.peers.library import AT_ONCE, Library
+from tacit.channels.peers.library import Library
 from tacit.channels.peers.membership import Membership
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.publication import Publication, checked
+from tacit.channels.peers.publication import Publication
 from tacit.channels.peers.purse import Purse
 from tacit.channels.peers.seats import said_by_its_owner, seated
 from tacit.channels.peers.solo import published_alone
@@ -103,7 +102,7 @@ class Peer:
         )
         self.membership: Membership | None = None
         self._initiation: Initiation | None = None
-        self._asked: set[str] = set()  # publications on their way here
+        self._fetching = Fetching(pact, library, self._tags, tell)
         self._gossips = now + self._soon(1.0)
         self._starts_at = now + self._soon(LONGEST_WAIT)
         self._alone_in_vain = 0
@@ -210,20 +209,8 @@ class Peer:
         return Errand(to, Letter("gossip", 0, write(self._offer(now))))
 
     def _offer(self, now: float) -> Gossip:
-        has = {} if self.pact.publish == "participants" else self.library.ids()
-        return Gossip(self.view.offer(round(1000 * now), self.descriptor(now)), has)
-
-    def _lacking(self, said: Gossip) -> list[str]:
-        """Which of the other's publications we want."""
-        wanted = [id for id, tag in said.has.items() if not tag or tag in self._tags]
-        lacking = [id for id in self.library.lacking(wanted) if id not in self._asked]
-        return lacking[:AT_ONCE]
-
-    def _fetch(self, to: Descriptor, wanted: list[str]) -> list[Errand]:
-        if not wanted:
-            return []
-        self._asked.update(wanted)
-        return [Errand(to, Letter("models", 0, write(Want(wanted))))]
+        view = self.view.offer(round(1000 * now), self.descriptor(now))
+        return Gossip(view, self._fetching.has)
 
     # ── groups ──
 
@@ -337,7 +324,7 @@ class Peer:
         """The reply to an authentic letter of the network."""
         answers: dict[str, Callable[[str, Letter, float], Letter]] = {
             "gossip": self._answer_gossip,
-            "models": self._answer_models,
+            "models": lambda sender, letter, now: self._fetching.answer(letter),
             "invite": self._answer_invite,
             "form": self._answer_form,
             "begin": self._answer_begin,
@@ -365,12 +352,6 @@ class Peer:
         said, own = read(Gossip, letter.body), self._offer(now)
         self.view.merge(said.view, sender, round(1000 * now))  # models we fetch when we greet
         return Letter("gossip", 0, write(own))
-
-    def _answer_models(self, sender: str, letter: Letter, now: float) -> Letter:
-        if self.pact.publish == "participants":
-            raise Refused("in this network models go to those who made them.")
-        bodies = self.library.bodies(read(Want, letter.body).ids)
-        return Letter("models", 0, write(Models(bodies)))
 
     def _answer_invite(self, sender: str, letter: Letter, now: float) -> Letter:
         invite = read(Invite, letter.body)
@@ -424,7 +405,7 @@ class Peer:
             case "gossip":
                 return self._told_gossip(errand.to, reply, now)
             case "models":
-                self._told_models(errand, reply, now)
+                self._fetching.told(errand.letter, reply, now)
                 return []
             case _:
                 return self._told_group(errand, reply, now)
@@ -440,31 +421,8 @@ class Peer:
         except TacitError as error:
             self._tell("refused", kind="gossip", reason=str(error))
             return []
-        return self._fetch(to, self._lacking(said))
-
-    def _told_models(self, errand: Errand, reply: Letter | TacitError, now: float) -> None:
-        wanted = read(Want, errand.letter.body).ids
-        self._asked.difference_update(wanted)
-        if not isinstance(reply, Letter):
-            return
-        try:
-            bodies = read(Models, reply.body).publications
-        except InputError as error:
-            self._tell("refused", kind="models", reason=str(error))
-            return
-        for body in bodies[:AT_ONCE]:
-            self._take(body, wanted, now)
-
-    def _take(self, body: bytes, wanted: list[str], now: float) -> None:
-        try:
-            publication = checked(self.pact, body)
-        except TacitError as error:  # garbage, or a stranger's: dropped
-            self._tell("model refused", reason=str(error))
-            return
-        id, tag = publication.id, publication.tag
-        wanted_here = id in wanted and (not tag or tag in self._tags)
-        if wanted_here and self.library.add(id, tag, False, body, now):
-            self._tell("model received", group=publication.group[:16])
+        request = self._fetching.request(said)
+        return [] if request is None else [Errand(to, request)]
 
     def _told_group(self, errand: Errand, reply: Letter | TacitError, now: float) -> list[Errand]:
         if isinstance(reply, Unreachable):

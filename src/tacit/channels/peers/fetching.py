@@ -1,0 +1,72 @@
+"""Fetching what others have published: each publication once, checked before it is kept.
+
+In every exchange of views both sides say what they have, and whoever greeted asks for what it
+lacks. So models spread like a rumour, and nobody gets one twice.
+"""
+
+from __future__ import annotations
+
+from tacit.channels.peers.letters import Gossip, Models, Want
+from tacit.channels.peers.library import AT_ONCE, Library
+from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.publication import checked
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.letters import Letter, read, write
+from tacit.errors import InputError, Refused, TacitError
+
+__all__ = ["Fetching"]
+
+
+class Fetching:
+    """One peer's. `tags` say which models it wants, besides those for all."""
+
+    def __init__(self, pact: Pact, library: Library, tags: tuple[str, ...], tell: Tell) -> None:
+        self._pact, self._library, self._tags, self._tell = pact, library, tags, tell
+        self._asked: set[str] = set()  # on their way here
+
+    @property
+    def has(self) -> dict[str, str]:
+        """What others may ask for, with its tags."""
+        return {} if self._pact.publish == "participants" else self._library.ids()
+
+    def request(self, said: Gossip) -> Letter | None:
+        """A letter for what the other has and we lack, if there is such."""
+        wanted = [id for id, tag in said.has.items() if not tag or tag in self._tags]
+        lacking = [id for id in self._library.lacking(wanted) if id not in self._asked]
+        if not lacking:
+            return None
+        asked = lacking[:AT_ONCE]
+        self._asked.update(asked)
+        return Letter("models", 0, write(Want(asked)))
+
+    def answer(self, letter: Letter) -> Letter:
+        """What was asked for, as far as it is here."""
+        if self._pact.publish == "participants":
+            raise Refused("in this network models go to those who made them.")
+        bodies = self._library.bodies(read(Want, letter.body).ids)
+        return Letter("models", 0, write(Models(bodies)))
+
+    def told(self, request: Letter, reply: Letter | TacitError, now: float) -> None:
+        """What came of a request."""
+        wanted = read(Want, request.body).ids
+        self._asked.difference_update(wanted)
+        if not isinstance(reply, Letter):
+            return
+        try:
+            bodies = read(Models, reply.body).publications
+        except InputError as error:
+            self._tell("refused", kind="models", reason=str(error))
+            return
+        for body in bodies[:AT_ONCE]:
+            self._take(body, wanted, now)
+
+    def _take(self, body: bytes, wanted: list[str], now: float) -> None:
+        try:
+            publication = checked(self._pact, body)
+        except TacitError as error:  # garbage, or a stranger's: dropped
+            self._tell("model refused", reason=str(error))
+            return
+        id, tag = publication.id, publication.tag
+        wanted_here = id in wanted and (not tag or tag in self._tags)
+        if wanted_here and self._library.add(id, tag, False, body, now):
+            self._tell("model received", group=publication.group[:16])
