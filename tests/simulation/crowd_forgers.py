@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crowd import World
 from crowd_cast import Cast, identity
+from crowd_world import World
 
 from tacit.channels.crowd.letters import Packets, TokenAsked, Wave
 from tacit.channels.crowd.payload import Answer, signed_message

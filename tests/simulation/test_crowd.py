@@ -17,9 +17,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crowd import Chances, World
 from crowd_cast import SCHEMA, UNCUT, proposed, rows
 from crowd_forgers import Forgers
+from crowd_world import Chances, World
 
 from tacit.channels.crowd.drawing import checked_seed, place_of
 from tacit.channels.crowd.letters import Roster
