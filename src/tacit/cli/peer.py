@@ -48,6 +48,13 @@ __all__ = ["peer"]
     type=click.Path(path_type=Path, exists=True),
     help="Founding: a file with the public keys of those who may take part, one a line.",
 )
+@click.option(
+    "--protocol",
+    type=click.Choice(["joint", "as-published"]),
+    default="joint",
+    show_default=True,
+    help="Founding; as-published is for comparison: its promise does not hold.",
+)
 @click.option("--peers", "expected", type=int, default=50, help="Founding: about how many.")
 @click.option("--penalty", type=float, help="Founding: of the models; by default advised.")
 @click.option("--cycle", type=float, default=10.0, show_default=True, help="Founding: seconds.")
@@ -225,6 +232,7 @@ def founded(options: dict[str, Any]) -> Pact:
         colluding=options["colluding"],
         smallest=options["smallest"],
         publish=options["publish"],
+        protocol=options["protocol"],
         view=max(20, size - 1),
         cycle=options["cycle"],
         patience=options["patience"],
