@@ -13,7 +13,7 @@ from tacit.channels.peers.library import Library
 from tacit.channels.peers.pact import Pact, pact_from_bytes
 from tacit.channels.peers.status import ensemble_of
 from tacit.data.encode import Encoded
-from tacit.data.records import TableRecords
+from tacit.data.records import TableRecords, whole
 from tacit.data.unlabelled import features_alone, read_unlabelled
 from tacit.errors import InputError
 from tacit.home import tacit_home
@@ -65,8 +65,7 @@ def _ensemble(pact: Pact, where: Path, weigh: Path | None) -> Ensemble:
 
 def _encoded(pact: Pact, file: Path) -> Encoded:
     records = TableRecords(file, pact.averaged.encoder(pact.schema))
-    columns = zip(*records.batches(), strict=True)
-    return Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+    return whole(records)
 
 
 def _said(pact: Pact, ensemble: Ensemble, file: Path) -> Predicted:

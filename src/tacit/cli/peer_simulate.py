@@ -65,7 +65,7 @@ class _World:
 
     def _agreed(self) -> tuple[Pact, Encoded, Encoded]:
         from tacit.data.datasets import load_dataset
-        from tacit.data.records import TableRecords
+        from tacit.data.records import TableRecords, whole
 
         terms = self.terms
         data = load_dataset(terms["dataset"])
@@ -86,17 +86,16 @@ class _World:
             schema=data.schema,
         )
         records = TableRecords(data.train, pact.averaged.encoder(pact.schema))
-        columns = zip(*records.batches(), strict=True)
-        whole = Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+        everything = whole(records)
         wanted = terms["count"] * terms["records"]
-        kept = round(TESTED * len(whole.X))
-        if wanted > len(whole.X) - kept:
+        kept = round(TESTED * len(everything.X))
+        if wanted > len(everything.X) - kept:
             raise InputError(
-                f"{terms['dataset']} has {len(whole.X)} records: {wanted} for the peers and a "
+                f"{terms['dataset']} has {len(everything.X)} records: {wanted} for the peers and a "
                 "fifth to test on are too many. Take fewer peers, or fewer --records."
             )
-        order = permutation(len(whole.X), SeededRandomness(terms["seed"]))
-        return pact, _rows(whole, order[kept : kept + wanted]), _rows(whole, order[:kept])
+        order = permutation(len(everything.X), SeededRandomness(terms["seed"]))
+        return pact, _rows(everything, order[kept : kept + wanted]), _rows(everything, order[:kept])
 
     def peer(self, number: int, records: Encoded | None) -> Peer:
         randomness = SeededRandomness(f"{self.terms['seed']} {number}")

@@ -13,7 +13,7 @@ from tacit.data.encode import Encoded, Encoder
 from tacit.data.tables import read_batches
 from tacit.errors import UsageError
 
-__all__ = ["ArrayRecords", "Records", "TableRecords"]
+__all__ = ["ArrayRecords", "Records", "TableRecords", "whole"]
 
 BATCH_ROWS = 8192  # a batch of a hundred features stays in a core's cache
 
@@ -54,3 +54,9 @@ class TableRecords:
         for batch in read_batches(self.source, self.encoder.schema, batch_rows=BATCH_ROWS):
             if batch.rows:
                 yield self.encoder.encode(batch)
+
+
+def whole(records: Records) -> Encoded:
+    """All of them in memory at once."""
+    columns = zip(*records.batches(), strict=True)
+    return Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]

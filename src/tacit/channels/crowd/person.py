@@ -19,7 +19,6 @@ from tacit.channels.crowd.letters import (
     Packets,
     Receipts,
     Roster,
-    SeenBulletin,
     TokenAsked,
     TokenGiven,
     Wave,
@@ -30,6 +29,7 @@ from tacit.channels.crowd.person_journal import Given, PersonJournal
 from tacit.channels.crowd.proofs import Proofs, proofs_of, ring_event
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
+from tacit.channels.crowd.reader import Reader
 from tacit.channels.crowd.relay import context_of
 from tacit.channels.roles.budget import Budget
 from tacit.channels.roles.events import Tell
@@ -50,7 +50,7 @@ TRIES = 8  # of handing in one packet in one wave
 LATEST = 0.9  # of the window of sending: the way takes time too
 
 
-class Person:
+class Person(Reader):
     """One person in one study, with the one row that she answers from."""
 
     def __init__(
@@ -63,14 +63,13 @@ class Person:
         randomness: Randomness = SYSTEM,
         tell: Tell = lambda event, **fields: None,
     ) -> None:
+        super().__init__()
         self._proposal, self._key, self._row = proposal, key, row
         self._journal, self._budget = journal, budget
         self._randomness, self._tell = randomness, tell
         self._answers = journal.answers()
-        self._ahead = 0.0  # of the collector's clock before ours
         self._silent: set[int] = set()
         self._unreached: set[int] = set()
-        self._now = 0.0
         self._last = journal.last_wave()
 
     @property
@@ -99,23 +98,6 @@ class Person:
         self._tell("answers arrived", arrived=arrived, of=len(self._answers))
 
     # ── the collector ──
-
-    def _asked(self, letter: Letter) -> Script[Letter]:
-        """The collector's reply. Whoever carries keeps trying; a refusal ends the script."""
-        came = yield Errand(None, letter)
-        self._now = came.now
-        if isinstance(came.reply, Letter):
-            return came.reply
-        raise came.reply or Unreachable("the collector did not answer.")
-
-    def _bulletin(self, mark: int) -> Script[Bulletin]:
-        while True:
-            reply = yield from self._asked(Letter("bulletin", 0, write(SeenBulletin(mark))))
-            if reply.kind == "bulletin":
-                news = read(Bulletin, reply.body)
-                self._ahead = news.now - self._now
-                self._silent = {p for p in news.silent if 0 <= p < len(self._proposal.relays)}
-                return news
 
     def _lots(self, news: Bulletin) -> Script[_Drawn]:
         """Check every step of the drawing, and see what it gave to us."""
@@ -156,6 +138,7 @@ class Person:
 
     def _wave(self, drawn: _Drawn, news: Bulletin, wave: Wave) -> Script[None]:
         """Send as many packets as everybody: our answers that have not arrived, and cover."""
+        self._silent = {p for p in news.silent if 0 <= p < len(self._proposal.relays)}
         closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send
         if self._is_begun(wave) or self._now > closes:
             return  # whoever sent late would be seen to

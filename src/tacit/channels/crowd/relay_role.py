@@ -16,10 +16,10 @@ from tacit.channels.crowd.letters import (
     Commitment,
     Packets,
     Roster,
-    SeenBulletin,
     Wave,
 )
 from tacit.channels.crowd.proposal import Proposal
+from tacit.channels.crowd.reader import Reader
 from tacit.channels.crowd.relay import Outgoing, Relay
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.events import Tell
@@ -39,7 +39,7 @@ SMALL = 4096
 Parts = list[tuple[Outgoing, list[bytes]]]
 
 
-class RelayRole:
+class RelayRole(Reader):
     """One relay in one study, over one store."""
 
     def __init__(
@@ -51,6 +51,7 @@ class RelayRole:
         randomness: Randomness = SYSTEM,
         tell: Tell = lambda event, **fields: None,
     ) -> None:
+        super().__init__()
         self._proposal, self._key, self._onion, self._store = proposal, key, onion, store
         self._place = proposal.relay_place(key.public_key)
         if proposal.relays[self._place].onion != onion.public:
@@ -63,7 +64,6 @@ class RelayRole:
         about = b"tacit crowd relay seed" + bytes.fromhex(proposal.digest)
         self._seed = hashlib.sha256(about + onion.to_bytes()).digest()
         self._relay: Relay | None = None
-        self._now = self._ahead = 0.0
 
     # ── packets in ──
 
@@ -103,21 +103,6 @@ class RelayRole:
             yield from self._wave(news, news.wave)
             news = yield from self._bulletin(news.mark)
         self._tell("study over")
-
-    def _asked(self, letter: Letter) -> Script[Letter]:
-        came = yield Errand(None, letter)
-        self._now = came.now
-        if isinstance(came.reply, Letter):
-            return came.reply
-        raise came.reply or Unreachable("the collector did not answer.")
-
-    def _bulletin(self, mark: int) -> Script[Bulletin]:
-        while True:
-            reply = yield from self._asked(Letter("bulletin", 0, write(SeenBulletin(mark))))
-            if reply.kind == "bulletin":
-                news = read(Bulletin, reply.body)
-                self._ahead = news.now - self._now
-                return news
 
     def _commit(self) -> Script[None]:
         body = write(Commitment(commitment(self._seed)))

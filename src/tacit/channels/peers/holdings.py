@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.pact import Pact
 from tacit.data.encode import Encoded
-from tacit.data.records import TableRecords
+from tacit.data.records import TableRecords, whole
 from tacit.errors import InputError
 
 __all__ = ["Holdings"]
@@ -71,5 +69,4 @@ class Holdings:
 
     def _all(self) -> Encoded:
         encoder = self._pact.averaged.encoder(self._pact.schema)
-        columns = zip(*TableRecords(self._path, encoder).batches(), strict=True)
-        return Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+        return whole(TableRecords(self._path, encoder))
