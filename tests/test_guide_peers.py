@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "guide"))
+
+from actors import COMMANDS, PATIENCE, SCHEMA, Company, Somebody
 
 from tacit.channels.peers.library import Library
 from tacit.channels.peers.pact import pact_from_bytes
@@ -23,98 +22,59 @@ from tacit.errors import DatasetError
 from tacit.privacy import Ledger
 
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "peers.md"
-COMMANDS = re.compile(r"^```console as (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SCHEMA = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RECORDS, TIMEOUT = 300, 300
+RECORDS = 300
 EPSILON, ALLOWED = 1.0, 2.0
 
 pytestmark = pytest.mark.timeout(900)
 
 
-class Somebody:
-    """A folder, a home and processes."""
-
-    def __init__(self, folder: Path, name: str, **variables: str) -> None:
-        self.name, self.folder = name, folder / name
-        self.folder.mkdir()
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_L")}
-        home = str(self.folder / "home")
-        self.variables = {**kept, "TACIT_HOME": home, "OMP_NUM_THREADS": "1", **variables}
-        self.running: list[subprocess.Popen[str]] = []
-
-    @property
-    def peer(self) -> Path:
-        return self.folder / "home" / "peers" / "practices"
-
-    def start(self, line: str) -> None:
-        words = line.replace("tacit ", f"{sys.executable} -m tacit.cli ", 1)
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {words.removesuffix(' &')}"],
-            cwd=self.folder,
-            env=self.variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.running.append(process)
-
-    def finish(self, code: int = 0) -> str:
-        """Everything that is running; what the last one said."""
-        said = ""
-        while self.running:
-            process = self.running.pop(0)
-            said, _ = process.communicate(timeout=TIMEOUT)
-            assert process.returncode == code, f"{self.name}: {process.args!r}\n{said}"
-        return said
-
-    def address(self) -> str:
-        """Once it is reachable."""
-        events, ends = self.peer / "events.jsonl", time.monotonic() + TIMEOUT
-        while time.monotonic() < ends and self.running[-1].poll() is None:
-            lines = events.read_text().splitlines(keepends=True) if events.exists() else []
-            for event in (json.loads(line) for line in lines if line.endswith("\n")):
-                if event["event"] == "reachable":
-                    return str(event["address"])
-            time.sleep(0.01)
-        raise AssertionError(f"{self.name} is not reachable")
-
-    def models(self) -> set[str]:
-        pact = pact_from_bytes((self.peer / "pact.json").read_bytes())
-        library = Library(self.peer / "library.db", pact.digest)
-        try:
-            return set(library.ids())
-        finally:
-            library.close()
-
-
 @pytest.fixture
-def cast(tmp_path: Path) -> Iterator[dict[str, list[Somebody]]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    anna = Somebody(tmp_path, "anna", PORT=port)
-    ben, clara, dora = (Somebody(tmp_path, name) for name in ("ben", "clara", "dora"))
-    everybody = {
-        "anna": [anna],
-        "colleague": [ben, clara],
-        "dora": [dora],
-        "practice": [anna, ben, clara],
-        "dreamer": [Somebody(tmp_path, "dreamer")],
-    }
+def cast(tmp_path: Path, ports: Callable[[int], list[int]]) -> Iterator[dict[str, list[Somebody]]]:
     (schema,) = SCHEMA.findall(PAGE.read_text(encoding="utf-8"))
-    for number, somebody in enumerate((anna, ben, clara, dora)):
-        (somebody.folder / "schema.toml").write_text(schema)
-        unknown = [line.rpartition(",")[0] for line in visits(40, 100 + number).splitlines()]
-        (somebody.folder / "tomorrow.csv").write_text("\n".join(unknown) + "\n")
-        if somebody is not dora:
-            (somebody.folder / "visits.csv").write_text(visits(RECORDS, number))
+    with Company(tmp_path) as company:
+        anna, ben, clara, dora, dreamer = (
+            company.somebody(name, OMP_NUM_THREADS="1", PORT=str(port))
+            for name, port in zip(
+                ("anna", "ben", "clara", "dora", "dreamer"), ports(5), strict=True
+            )
+        )
+        for number, somebody in enumerate((anna, ben, clara, dora)):
+            (somebody.folder / "schema.toml").write_text(schema)
+            unknown = [line.rpartition(",")[0] for line in visits(40, 100 + number).splitlines()]
+            (somebody.folder / "tomorrow.csv").write_text("\n".join(unknown) + "\n")
+            if somebody is not dora:
+                (somebody.folder / "visits.csv").write_text(visits(RECORDS, number))
+        yield {
+            "anna": [anna],
+            "colleague": [ben, clara],
+            "dora": [dora],
+            "practice": [anna, ben, clara],
+            "dreamer": [dreamer],
+        }
+
+
+def home(somebody: Somebody) -> Path:
+    return somebody.folder / "home" / "peers" / "practices"
+
+
+def address(somebody: Somebody) -> str:
+    """Once it is reachable."""
+    events, ends = home(somebody) / "events.jsonl", time.monotonic() + PATIENCE
+    while True:
+        lines = events.read_text().splitlines(keepends=True) if events.exists() else []
+        for event in (json.loads(line) for line in lines if line.endswith("\n")):
+            if event["event"] == "reachable":
+                return str(event["address"])
+        somebody.company.look_after(ends, f"{somebody.name} to be reachable")
+
+
+def models(somebody: Somebody) -> set[str]:
+    pact = pact_from_bytes((home(somebody) / "pact.json").read_bytes())
+    library = Library(home(somebody) / "library.db", pact.digest)
     try:
-        yield everybody
+        return set(library.ids())
     finally:
-        for somebody in (one for some in everybody.values() for one in some):
-            for process in somebody.running:
-                process.kill()
-                process.communicate()
+        library.close()
 
 
 def visits(count: int, seed: int) -> str:
@@ -134,41 +94,30 @@ def test_a_network_of_peers(cast: dict[str, list[Somebody]]) -> None:
             if "peer status" in line:
                 for colleague in cast["colleague"]:
                     assert "at rest" in colleague.finish()
-            for somebody in cast[name]:
-                somebody.start(line)
+            started = [(somebody, somebody.start(line)) for somebody in cast[name]]
             if line.endswith(" &") and name == "anna":
                 for somebody in (*cast["colleague"], dora):
-                    somebody.variables["ANNA"] = anna.address()
+                    somebody.variables["ANNA"] = address(anna)
             if not line.endswith(" &"):
-                _finished(cast[name])
-    (process,) = anna.running
-    process.send_signal(signal.SIGINT)
-    assert "stopped by the user" in anna.finish(130)
+                for somebody, process in started:  # Anna's peer goes on
+                    somebody.company.finished(somebody, process)
+    assert "stopped by the user" in anna.interrupt()
     _check_the_end(cast["practice"], dora)
 
 
-def _finished(some: list[Somebody]) -> None:
-    """What they were told to do last; Anna's peer goes on."""
-    for somebody in some:
-        stays = somebody.running[:-1]
-        somebody.running = somebody.running[-1:]
-        somebody.finish()
-        somebody.running = stays
-
-
 def _check_the_end(practices: list[Somebody], dora: Somebody) -> None:
-    models = dora.models()
-    assert models
+    published = models(dora)
+    assert published
     for somebody in practices:
-        assert somebody.models() == models
+        assert models(somebody) == published
         ledger = Ledger(somebody.folder / "home" / "ledger.db")
         ledger.verify()
         balance = ledger.balance("visits", "record")
         groups = float(balance.spent.epsilon) / EPSILON
         assert groups == round(groups)
-        assert len(models) <= groups <= ALLOWED / EPSILON
+        assert len(published) <= groups <= ALLOWED / EPSILON
         assert balance.reserved.epsilon == 0
-        status = json.loads((somebody.peer / "status.json").read_text())
+        status = json.loads((home(somebody) / "status.json").read_text())
         assert (status["able"], status["at_rest"]) == (False, True)
         assert status["epsilon_spent"] == balance.spent.epsilon
         for name in ("risks.csv", "weighed.csv"):
@@ -185,6 +134,5 @@ def test_the_network_that_is_simulated(cast: dict[str, list[Somebody]]) -> None:
     (dreamer,) = cast["dreamer"]
     for name, block in COMMANDS.findall(PAGE.read_text(encoding="utf-8")):
         for line in [line[2:] for line in block.splitlines() if name == "dreamer"]:
-            dreamer.start(line)
-            assert "newcomers accuracy" in dreamer.finish()
+            assert "newcomers accuracy" in dreamer.run(line)
     assert (dreamer.folder / "peers.png").stat().st_size > 10_000
