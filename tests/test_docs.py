@@ -8,13 +8,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from tacit.cli.main import cli
-from tacit.data import load_dataset
-from tacit.errors import DatasetError
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -22,8 +21,8 @@ BLOCK = re.compile(r"^```(\w+)( run)?(?: as \w+)?\n(.*?)^```$", re.MULTILINE | r
 TACIT = [sys.executable, "-m", "tacit.cli"]
 
 
-def blocks(kind: str, run: bool) -> list[object]:
-    found: list[object] = []
+def blocks(kind: str, run: bool) -> list[Any]:
+    found: list[Any] = []
     for page in PAGES:
         for match in BLOCK.finditer(page.read_text(encoding="utf-8")):
             if match[1] == kind and bool(match[2]) == run:
@@ -60,13 +59,15 @@ def commands(text: str) -> list[list[str]]:
     return [ws[1:] for ws in bare if ws and ws[0].removeprefix(".venv/bin/") == "tacit"]
 
 
-@pytest.mark.parametrize("text", blocks("console", run=True))
+def is_of_the_demonstration(block: Any) -> bool:
+    """Thirteen processes take a minute: tests/cli/test_demo.py runs it, and checks the results."""
+    return "tacit demo" in block.values[0]
+
+
+@pytest.mark.parametrize(
+    "text", [one for one in blocks("console", run=True) if not is_of_the_demonstration(one)]
+)
 def test_console_blocks_run(text: str, tmp_path: Path) -> None:
-    if "demo" in text:
-        try:
-            load_dataset("adult")
-        except DatasetError as error:
-            pytest.skip(str(error))
     for words in commands(text):
         run([*TACIT, *words], tmp_path)
 
@@ -81,6 +82,11 @@ def test_commands_exist(text: str) -> None:
                 assert found is not None, f"there is no command {words[0]!r}"
                 command, words = found, words[1:]
             command.make_parser(context).parse_args(list(words))
+
+
+def test_one_page_has_the_demonstration() -> None:
+    (block,) = filter(is_of_the_demonstration, blocks("console", run=True))
+    assert str(block.id).startswith("docs/guide/first-steps.md:")
 
 
 def test_links_lead_somewhere() -> None:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tacit.channels.studies.study import Study
+from tacit.cli.demo import Result
+from tacit.cli.demo_compare import Comparison
 from tacit.cli.main import main
+from tacit.cli.output import people
 from tacit.crypto.signing import digest
 from tacit.data import load_dataset
 from tacit.errors import DatasetError
 from tacit.estimators.plain import to_sklearn
-from tacit.privacy import Certificate, Ledger
+from tacit.privacy import Certificate, Ledger, Promise
 from tacit.programs.model_file import load_model
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "guide" / "first-steps.md"
+BLOCK = re.compile(r"^```console run\n(\$ tacit demo .*?)^```$", re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.timeout(900)
 
 Finished = tuple[Path, dict[str, Any]]
 
@@ -33,16 +44,30 @@ def adult() -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The first commands of the guide, in an empty folder: the demonstration, and a look at it."""
     folder = tmp_path_factory.mktemp("demo")
+    (block,) = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    first, *others = (shlex.split(line)[2:] for line in block.splitlines())
+    assert first == ["demo", "--out", "demo"]
+    document = json.loads(_said(folder, [*first, "--json"]))
+    assert others
+    for words in others:
+        assert _said(folder, words)
+    return folder / "demo", document
+
+
+def _said(folder: Path, words: list[str]) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "tacit.cli", "demo", "--out", str(folder / "out"), "--json"],
-        env={**os.environ, "TACIT_HOME": str(folder / "home")},
+        [sys.executable, "-m", "tacit.cli", *words],
+        cwd=folder,
+        env={**os.environ, "TACIT_HOME": str(folder / "home"), "PYTHONWARNINGS": "error"},
         capture_output=True,
+        text=True,
         timeout=500,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return folder / "out", json.loads(done.stdout)
+    assert done.returncode == 0, f"{words}\n{done.stderr}"
+    return done.stdout
 
 
 def test_the_certificate_says_who_did_what(finished: Finished) -> None:
@@ -96,6 +121,23 @@ def test_no_server_saw_a_record_and_no_log_holds_a_secret(finished: Finished) ->
         assert all(key.splitlines()[1] not in text for key in keys)
     for name in ("north", "south", "aggregator"):
         assert not list((out / name).glob("*.parquet"))
+
+
+def test_it_is_told_to_people(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same figures as in the document, and what to look at next."""
+    out, document = finished
+    score, promise = document["accuracy"], Promise(**document["promise"])
+    others = Comparison(
+        score["majority"], score["no_privacy"], tuple(score["alone"]), score["noise_only"]
+    )
+    world = SimpleNamespace(hospitals=["hospital-01"], refusal=lambda: document["once_more"])
+    result = Result(promise, score["federation"], others, cast(Any, None), cast(Any, world))
+    result.show(people(), out)
+    said = "".join(capsys.readouterr().out.split())
+    assert f"{score['federation']:.2%}" in said
+    assert f"{score['no_privacy']:.2%}" in said
+    assert "".join(document["once_more"].split()) in said
+    assert "tacitverify" in said
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(

@@ -26,7 +26,7 @@ from tacit.channels.crowd.letters import Packets, TokenAsked, Wave
 from tacit.channels.crowd.person import Person
 from tacit.channels.crowd.person_journal import Given, PersonJournal
 from tacit.channels.crowd.relay import context_of
-from tacit.channels.crowd.relay_role import RelayRole
+from tacit.channels.crowd.relay_role import AT_ONCE, RelayRole
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.budget import Budget, NoBudget
 from tacit.channels.roles.letters import Letter, read, write
@@ -88,6 +88,7 @@ class Seen:
     )  # digests of those that a person has handed in, or tried to, in one wave
     signed: dict[tuple[str, str], set[bytes]] = field(default_factory=lambda: defaultdict(set))
     crashes: Counter[str] = field(default_factory=Counter)
+    full: int = 0  # letters with as many packets as one may have
 
 
 class World:
@@ -283,7 +284,9 @@ class World:
     def answer(self, sender: str, to: int | None, letter: Letter) -> Letter | TacitError:
         """Of the relay at this place, or of the collector."""
         if letter.kind == "packets":
-            self.seen.lengths.update(map(len, read(Packets, letter.body).packets))
+            packets = read(Packets, letter.body).packets
+            self.seen.full += len(packets) == AT_ONCE
+            self.seen.lengths.update(map(len, packets))
             assert len(self.seen.lengths) == 1, "packets can be told apart by their lengths"
         try:
             reply = self._answered(sender, to, letter)

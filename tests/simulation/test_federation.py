@@ -99,12 +99,12 @@ def _check_ledgers(run: Run, took_part: set[str], certificate: str) -> None:
             assert purse.charged == ([certificate] if purse.spent else [])
 
 
-SEEDS = 2000
+SEEDS = 1000  # what goes wrong in one run of 300 shows with probability 0.96
 CHUNKS = 20
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_two_thousand_seeds(chunk: int) -> None:
+def test_a_thousand_seeds(chunk: int) -> None:
     for seed in range(chunk * SEEDS // CHUNKS, (chunk + 1) * SEEDS // CHUNKS):
         try:
             check(drawn_up(seed))

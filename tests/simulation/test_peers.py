@@ -493,12 +493,13 @@ def drawn(world: World, groups: int) -> Counter[str]:
 
 @pytest.mark.statistical
 def test_members_are_drawn_alike() -> None:
-    """χ² over who is in groups. False alarms: one in a thousand, but the seed is always one."""
+    """χ² over who is in groups. False alarms: one in a thousand, but the seed is always one.
+    60 groups suffice by far: see the next."""
     with repeatable("uniform"):
         world = World(pact_of(group_size=4, publish="participants"), "uniform")
         for _ in range(16):
             world.add(NotingPurse(10**6))
-        found = drawn(world, 120)
+        found = drawn(world, 60)
     assert len(found) == 16
     assert chisquare([found[peer.key] for peer in world.living]).pvalue > 1e-3
 
@@ -519,8 +520,8 @@ def test_a_favourite_shows() -> None:
         world = World(pact_of(group_size=4, publish="participants"), "favourites")
         for place in range(16):
             world.add(Picky(10**6) if place < 4 else NotingPurse(10**6))
-        found = drawn(world, 120)
-    assert chisquare([found[peer.key] for peer in world.living]).pvalue < 1e-3
+        found = drawn(world, 60)
+    assert chisquare([found[peer.key] for peer in world.living]).pvalue < 1e-8
 
 
 def test_curators_are_drawn_among_members() -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.privacy.accounting import gaussian_scale
+from tacit.privacy.accounting.gaussian import smallest_epsilon
 from tacit.privacy.promise import Promise
 
 __all__ = ["reckoned"]
 
 DIGITS = 6  # of ε: no two machines disagree about so few
-HALVINGS = 60
 
 
 def reckoned(promise: Promise, spread: float) -> Promise:
@@ -26,14 +26,9 @@ def reckoned(promise: Promise, spread: float) -> Promise:
     if promise.delta == 0:
         return _with(promise, promise.epsilon / spread)
     wanted = spread * gaussian_scale(promise.epsilon, promise.delta)
-    low, high = promise.epsilon / (2 * spread**2), promise.epsilon
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if gaussian_scale(middle, promise.delta) > wanted:
-            low = middle
-        else:
-            high = middle
-    return _with(promise, high)
+    # Where δ alone allows for so much noise, any ε does: a program is told a small one.
+    least = promise.epsilon / (2 * spread**2)
+    return _with(promise, max(least, smallest_epsilon(1 / wanted, promise.delta)))
 
 
 def _with(promise: Promise, epsilon: float) -> Promise:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from tacit.privacy.accounting.losses import GaussianLoss, Loss
 
@@ -87,6 +88,7 @@ def smallest_epsilon(mu: float, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=256)  # games and simulations keep one promise thousands of times
 def largest_mu(epsilon: float, delta: float) -> float:
     """The largest μ for which N(0, 1) against N(μ, 1) is (epsilon, delta)-private, rounded down."""
     low, high = 0.0, 1.0
