@@ -7,7 +7,8 @@
     ├── InputError                  3   a file or table is not what it should be
     │   ├── SchemaError             3   … the schema
     │   ├── TableError              3   … the data: carries file, row and column
-    │   └── DatasetError            3   … a public data set cannot be had, or is not the pinned one
+    │   ├── DatasetError            3   … a public data set cannot be had, or is not the pinned one
+    │   └── Leakage                 3   … a problem whose features would see what is to be predicted
     ├── Refused                     4   a budget or policy says no
     │   └── BudgetExceeded          4   … carries asked, left and shortfall
     ├── Unreachable                 5   others could not be reached in time
@@ -32,6 +33,7 @@ __all__ = [
     "DatasetError",
     "InputError",
     "InternalFault",
+    "Leakage",
     "LedgerTampered",
     "PromiseError",
     "PromiseWarning",
@@ -97,6 +99,11 @@ class TableError(InputError):
 
 class DatasetError(InputError):
     pass
+
+
+class Leakage(InputError):
+    """A model that was allowed to see the answer looks splendid, and knows nothing (Kaufman,
+    Rosset, Perlich and Stitelman 2012, section 3): a mistake to refuse, never to warn of."""
 
 
 class Refused(TacitError):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tacit.channels.crowd.proposal import Proposal
+from tacit.cli.crowd_row import row_from_events
 from tacit.cli.main import main
 from tacit.privacy import Ledger
 
@@ -187,3 +188,74 @@ def test_relays_with_keys_of_different_kinds(tacit: Any) -> None:
     )  # fmt: skip
     assert found.code == 2
     assert "different kinds" in found.err
+
+
+HABITS = """
+name = "habits"
+question = "Who gives up?"
+
+[events.study]
+minutes = "number"
+forum = "boolean"
+quit = "boolean"
+
+[instance]
+per = "user"
+cutoff = "2024-02-01"
+
+[label]
+value = "last(study.quit)"
+horizon = "4w"
+name = "quit"
+
+[columns]
+hours = "sum(study.minutes, 4w) / 60"
+forum = "last(study.forum)"
+"""
+
+
+def test_a_row_is_made_of_ones_own_events_by_the_bundle_of_the_study(
+    tacit: Any, folder: Path
+) -> None:
+    (folder / "habits.toml").write_text(HABITS)
+    (folder / "others.toml").write_text(HABITS.replace("4w) / 60", "3w) / 60"))
+    for name in ("habits", "others"):
+        assert tacit("me", "share", f"{name}.toml", f"{name}-bundle.toml").code == 0
+    made = proposed(tacit, "--bundle", "habits-bundle.toml")
+    assert made.code == 0, made.err
+    proposal = Proposal.load(folder / "course.toml")
+    proposal.check_signature()
+    assert len(proposal.bundle) == 64
+    assert proposal.bundle in tacit("crowd", "show", "course.toml").out
+    join = ("crowd", "join", "course.toml", "--yes")
+    assert "either --data" in tacit(*join).err
+    assert "either --data" in tacit(*join, "--data", "me.csv", "--bundle", "habits.toml").err
+    other = tacit(*join, "--bundle", "others-bundle.toml")
+    assert other.code == 6
+    assert "not the bundle that course was proposed with" in other.err
+    assert tacit(*join, "--bundle", "habits.toml").code == 6  # nobody has signed it
+    assert "no store yet" in tacit(*join, "--bundle", "habits-bundle.toml").err
+    rows = [f"2024-0{month}-10 10:00,90,true,{month > 1}" for month in (1, 2)]
+    (folder / "study.csv").write_text("\n".join(["when,minutes,forum,quit", *rows]) + "\n")
+    assert tacit("me", "import", "study.csv").code == 0
+    undecided = tacit(*join, "--bundle", "habits-bundle.toml")
+    assert "not known yet" in undecided.err  # the four weeks are not over in what was imported
+    refused = tacit(*join, "--bundle", "habits-bundle.toml", "--now", "2024-03-10")
+    assert refused.code == 4
+    assert "tacit budget allow me --unit person" in refused.err
+
+
+def test_the_row_of_ones_events_is_what_they_say(tacit: Any, folder: Path) -> None:
+    (folder / "habits.toml").write_text(HABITS)
+    tacit("me", "share", "habits.toml", "bundle.toml")
+    proposed(tacit, "--bundle", "bundle.toml")
+    rows = [f"2024-0{month}-10 10:00,90,true,{month > 1}" for month in (1, 2)]
+    (folder / "study.csv").write_text("\n".join(["when,minutes,forum,quit", *rows]) + "\n")
+    tacit("me", "import", "study.csv")
+    proposal = Proposal.load(folder / "course.toml")
+    row = row_from_events(proposal, folder / "bundle.toml", None, "2024-03-10")
+    assert row.rows == 1
+    values = {name: column[0] for name, column in row.columns.items()}
+    assert values["hours"] == 1.5
+    assert values["forum"] == 1
+    assert values["quit"] == 1

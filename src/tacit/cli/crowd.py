@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacit.cli.keys import HOLDER, key_named
+from tacit.cli.me_store import store_options
 from tacit.cli.output import fail, json_option, people, print_document
 from tacit.cli.roles import Role, role_options
 from tacit.errors import CheckFailed, InputError, UsageError
@@ -115,6 +116,11 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
     metavar="PARTITIONS SUBSETS SIZE",
     help="AnonML's plan instead of one question for each person.",
 )
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, exists=True),
+    help="How people make their row from their own events (tacit me share).",
+)
 @click.option("--learner", help="By default tabulated-bayes; partition-ensemble is AnonML's.")
 @click.option("--key", "key_name", default=HOLDER, show_default=True, help="The collector's.")
 @json_option
@@ -198,19 +204,30 @@ def _say(console: Console, proposal: Proposal) -> None:
 @click.option(
     "--data",
     "data_path",
-    required=True,
     type=click.Path(path_type=Path, exists=True),
-    help="A table with your one row.",
+    help="A table with your one row; or else",
 )
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, exists=True),
+    help="how your row is made from your own events (tacit me import).",
+)
+@click.option("--now", help="Make it as of this day: 2024-01-31.")
+@store_options
 @click.option("--yes", is_flag=True, help="You have read what you reveal, and agree.")
-@click.option("--dataset", help="Which budget of your ledger pays; by default the file's name.")
+@click.option(
+    "--dataset", help="Which budget of your ledger pays; by default the table's name, or me."
+)
 @click.option(
     "--ledger", "ledger_file", type=click.Path(path_type=Path), help="By default your own."
 )
 @role_options
 def join(
     file: Path,
-    data_path: Path,
+    data_path: Path | None,
+    bundle: Path | None,
+    now: str | None,
+    store: Path | None,
     yes: bool,
     dataset: str | None,
     ledger_file: Path | None,
@@ -229,21 +246,26 @@ def join(
     from tacit.channels.crowd.person import Person
     from tacit.channels.crowd.person_journal import PersonJournal
     from tacit.channels.roles.budget import LedgerBudget, purpose_of
+    from tacit.cli.crowd_row import row_from_events
     from tacit.errors import Unreachable
     from tacit.home import ledger_path
     from tacit.privacy.ledger import Ledger
     from tacit.wire.loop import run
 
     proposal, key = agreed_proposal(file, agree), key_named(key_name)
-    row = _row(proposal, data_path)
+    if (data_path is None) == (bundle is None):
+        raise UsageError("give either --data with your row, or --bundle to have it made.")
+    if data_path is not None:
+        row, payer = _row(proposal, data_path), data_path.stem
+    else:
+        assert bundle is not None  # one of the two
+        row, payer = row_from_events(proposal, bundle, store, now), "me"
     if not yes:
         _say(people(as_json=True), proposal)
         click.confirm("Take part?", abort=True, err=True)
     role = Role(proposal, f"person-{key_name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
-    budget = LedgerBudget(
-        proposal.local_promise, purpose_of(proposal), ledger, dataset or data_path.stem
-    )
+    budget = LedgerBudget(proposal.local_promise, purpose_of(proposal), ledger, dataset or payer)
     journal = PersonJournal(role.folder / "person.db", proposal.digest)
     person = Person(proposal, key, journal, row, budget, tell=role.tell)
     try:

@@ -42,6 +42,7 @@ def draft_from(
     tables: tuple[str, ...],
     anonml: tuple[int, int, int] | None,
     learner: str | None,
+    bundle: Path | None,
 ) -> Draft:
     relays = tuple(read_card(card) for card in cards)
     kinds = {len(relay.onion) for relay in relays}
@@ -72,7 +73,17 @@ def draft_from(
         ),
         plan=_plan(bins, tables, anonml),
         learner=LEARNER if learner is None else _learner(learner),
+        bundle="" if bundle is None else _bundle(bundle),
     )
+
+
+def _bundle(path: Path) -> str:
+    """The digest of a definition that its author has signed."""
+    from tacit.personal.problems.bundle import Bundle
+
+    bundle = Bundle.load(path)
+    bundle.check_signature()
+    return bundle.digest
 
 
 def _plan(bins: int, tables: tuple[str, ...], anonml: tuple[int, int, int] | None) -> PlanTerms:

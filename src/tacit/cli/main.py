@@ -19,6 +19,7 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "demo": ("tacit.cli.demo:demo", "The main job on one machine, without configuration."),
     "serve": ("tacit.cli.serve:serve", "Run one role: server, aggregator, relay, collector."),
+    "me": ("tacit.cli.me:me", "Your own data on your own machine: import, ask, learn."),
     "crowd": ("tacit.cli.crowd:crowd", "A study over many people with one row each."),
     "peer": ("tacit.cli.peer:peer", "Take part in a network of peers without a centre."),
     "join": ("tacit.cli.join:join", "Take part in a study as a holder."),

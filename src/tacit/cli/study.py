@@ -107,7 +107,7 @@ def sign(file: Path, author: str, as_json: bool) -> None:
 def _is_proposal(file: Path) -> bool:
     """Whether the file is a crowd's."""
     from tacit.channels.crowd.proposal_file import FORMAT
-    from tacit.channels.studies.toml import read_toml
+    from tacit.data.toml import read_toml
 
     return file.exists() and read_toml(file, "").get("format") == FORMAT
 

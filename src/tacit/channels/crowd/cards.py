@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from tacit.channels.crowd.terms import RelayCard
-from tacit.channels.studies.toml import fields, read_toml, table_lines, table_of
 from tacit.crypto.onion import Kem, OnionKey
+from tacit.data.toml import fields, read_toml, table_lines, table_of
 from tacit.errors import InputError
 
 __all__ = ["onion_key", "read_card", "write_card"]

@@ -26,6 +26,8 @@ COMMITMENT = re.compile(r"[0-9a-f]{64}")
 def problems(proposal: Proposal) -> Iterable[str]:
     """What is wrong, each with its place and what to do."""
     yield from name_problems(proposal.name, proposal.question)
+    if proposal.bundle and not COMMITMENT.fullmatch(proposal.bundle):
+        yield "bundle is a digest, 64 hexadecimal digits in small letters."
     yield from _promise_problems(proposal)
     yield from _group_problems(proposal)
     yield from _window_problems(proposal)

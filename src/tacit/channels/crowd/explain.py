@@ -39,6 +39,11 @@ def _revealed(proposal: Proposal) -> list[str]:
         "machine checks yours.",
         "Every answer is randomised on your machine before it leaves it. Your row never leaves.",
     ]
+    if proposal.bundle:
+        lines.append(
+            "Your row is made on your machine from your own events, as the bundle with the digest "
+            f"{proposal.bundle} says: `tacit me show BUNDLE` explains it."
+        )
     return lines + [f"{q.name}: {_asks(q)} {_noise(q)}" for q in plan.questions]
 
 

@@ -29,12 +29,12 @@ from tacit.channels.crowd.terms import (
     Windows,
 )
 from tacit.channels.studies.tables import Chosen, Signature
-from tacit.channels.studies.toml import read_toml, table_of
 from tacit.crypto.blind_signatures import TokenPublicKey
 from tacit.crypto.onion import Hop, Shape
 from tacit.crypto.ring_signatures import signature_bytes
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
+from tacit.data.toml import read_toml, table_of
 from tacit.errors import CheckFailed, InputError, UsageError
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.program import Learner
@@ -46,7 +46,11 @@ __all__ = ["Proposal"]
 class Proposal(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, eq=True
 ):
-    """A crowd's study. `learner` is the file's [learner]; the other names are the file's."""
+    """A crowd's study. `learner` is the file's [learner]; the other names are the file's.
+
+    `bundle` is the digest of the definition by which people make their row from their own events,
+    if there is one.
+    """
 
     name: str
     question: str
@@ -59,6 +63,7 @@ class Proposal(
     relays: tuple[RelayCard, ...]
     collector: Collector
     schema: Schema
+    bundle: str = ""
     signature: Signature | None = None
 
     def __post_init__(self) -> None:
@@ -190,14 +195,15 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Proposal:
         if key not in known:
             raise InputError(f"{where}: unknown {key!r}. A proposal has: {', '.join(known)}.")
     for key in known:
-        if key not in document and key != "signature":
+        if key not in document and key not in ("signature", "bundle"):
             raise InputError(f"{where}: {key!r} is missing. {_WRITE}.")
     if document["format"] != FORMAT:
         raise InputError(
             f"{where}: format is {document['format']!r}; this version of tacit reads {FORMAT!r}. "
             "Update tacit, or ask the author for a file of that format."
         )
-    head: Head = table_of({k: document[k] for k in Head.__struct_fields__}, Head, where)
+    words = {k: document[k] for k in Head.__struct_fields__ if k in document}
+    head: Head = table_of(words, Head, where)
     tables = {
         key: table_of(document[key], kind, f"{where}, [{key}]")
         for key, kind in _TABLES.items()
@@ -208,6 +214,8 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Proposal:
     schema = Schema.from_dict(document["schema"], f"{where}, [schema]")
     schema.require_complete()
     try:
-        return Proposal(name=head.name, question=head.question, schema=schema, **tables)
+        return Proposal(
+            name=head.name, question=head.question, bundle=head.bundle, schema=schema, **tables
+        )
     except InputError as error:
         raise type(error)(f"{where}: {str(error).removeprefix('proposal: ')}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.channels.studies.toml import (
+from tacit.data.toml import (
     exact,
     fields,
     schema_form,
@@ -89,4 +89,5 @@ def write_toml(proposal: Proposal) -> str:
 
 
 def _head(proposal: Proposal) -> dict[str, Any]:
-    return {"name": proposal.name, "question": proposal.question}
+    head = {"name": proposal.name, "question": proposal.question}
+    return {**head, "bundle": proposal.bundle} if proposal.bundle else head

@@ -34,6 +34,7 @@ class Draft:
     route: Route
     plan: PlanTerms
     learner: Chosen = LEARNER
+    bundle: str = ""
 
     def proposed(self, key: SigningKey) -> tuple[Proposal, Secrets]:
         """The proposal, signed with the collector's key, and what only the collector may know."""
@@ -71,6 +72,7 @@ class Draft:
             relays=self.relays,
             collector=collector,
             schema=self.schema,
+            bundle=self.bundle,
         )
         # As whoever reads the file will read it: 1 and 1.0 are not the same text.
         return Proposal.from_dict(tomllib.loads(proposal.to_toml())).signed(key)

@@ -15,6 +15,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     format: Literal["tacit crowd 1"]
     name: str
     question: str
+    bundle: str = ""
 
 
 class CrowdTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

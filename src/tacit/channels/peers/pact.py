@@ -16,9 +16,9 @@ import msgspec
 from tacit.channels.peers.view import LARGEST_VIEW
 from tacit.channels.studies.checks import KEY, name_problems
 from tacit.channels.studies.tables import Chosen, Terms
-from tacit.channels.studies.toml import exact, fields, schema_form, tagged
 from tacit.crypto.signing import digest
 from tacit.data.schema import Schema
+from tacit.data.toml import exact, fields, schema_form, tagged
 from tacit.errors import InputError, TacitError
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.channels.studies.toml import (
+from tacit.data.toml import (
     exact,
     fields,
     schema_form,

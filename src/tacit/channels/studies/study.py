@@ -34,9 +34,9 @@ from tacit.channels.studies.tables import (
     TakePart,
     Terms,
 )
-from tacit.channels.studies.toml import read_toml, table_of
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
+from tacit.data.toml import read_toml, table_of
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged

@@ -1,4 +1,4 @@
-"""The layout of study files: plain values as TOML lines, and as a form that can be signed."""
+"""The layout of TOML files: plain values as lines, and as a form that can be signed."""
 
 from __future__ import annotations
 

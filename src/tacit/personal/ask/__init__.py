@@ -1,0 +1,1 @@
+"""Questions in plain language over one's own events: a grammar, and no model of language."""

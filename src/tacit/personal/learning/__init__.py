@@ -1,0 +1,1 @@
+"""Learning for oneself: chosen in the order of time, tested on what came last, kept."""
