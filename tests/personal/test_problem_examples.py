@@ -19,11 +19,14 @@ from tacit.personal.dataset import Dataset
 from tacit.personal.events import Event, moment
 from tacit.personal.features.featurizer import Featurizer
 from tacit.personal.features.language import parse
+from tacit.personal.importing import import_export
 from tacit.personal.matrix import FeatureMatrix
+from tacit.personal.pipeline import Imagined, predict_with, train_and_keep
 from tacit.personal.problems.instances import Instancer
 from tacit.personal.problems.making import matrix_of
 from tacit.personal.problems.problem import Problem
 from tacit.personal.problems.row import row_of
+from tacit.personal.store.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "problems.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(toml|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -73,7 +76,7 @@ def ride(
         "dropoff_lat": 47.0 + kilometres / 111.19508,
         "dropoff_lon": 8.0,
     }
-    return Event("ride", at(when), {"status": status, "price": price, **places})
+    return Event("ride", at(when), {"status": status, "amount": price, **places})
 
 
 RIDES = [
@@ -92,7 +95,7 @@ def check_rides(matrix: FeatureMatrix) -> None:
     assert column(matrix, "hour(moment)") == [8.0, 20.0, 7.0]
     assert column(matrix, "weekend(moment)") == [0.0, 1.0, 0.0]
     # None before the first; the first; more than 28 days ago.
-    assert repr(column(matrix, "mean(ride.price, 28d)")) == "[nan, 12.0, nan]"
+    assert repr(column(matrix, "mean(ride.amount, 28d)")) == "[nan, 12.0, nan]"
     hours = [seconds / 3600 for seconds in column(matrix, "since(ride)")]
     assert math.isnan(hours[0])
     assert hours[1:] == [35.5, 24 * 46 + 10.5]
@@ -127,7 +130,7 @@ def test_the_same_in_python() -> None:
     assert matrix.keys == ("ride 0", "ride 2", "ride 4")
     assert matrix.columns[:, -1].tolist() == [0.0, 12.0, 24.0]
     with pytest.raises(Leakage):
-        matrix_of((rides, Featurizer.of("own.price")), dataset(asked, RIDES))
+        matrix_of((rides, Featurizer.of("own.amount")), dataset(asked, RIDES))
     with pytest.raises(UsageError, match="featurizer"):
         matrix_of((rides, features), dataset(asked, RIDES), features=["count(ride)"])
 
@@ -216,3 +219,33 @@ def test_the_last_block_explains_a_bundle(capsys: pytest.CaptureFixture[str]) ->
     assert "How many meetings will I have today?" in said
     assert "Each day." in said
     assert "label: the number of meeting events" in said
+
+
+UBER = (
+    "City,Product Type,Trip or Order Status,Request Time,Begin Trip Time,Begin Trip Lat,"
+    "Begin Trip Lng,Dropoff Time,Dropoff Lat,Dropoff Lng,Distance (miles),Fare Amount,Fare Currency"
+)
+
+
+def test_rides_as_a_service_exports_them_fit_the_problem(tmp_path: Path) -> None:
+    """From the export to the model's answer for the next ride: the fare follows the distance."""
+    lines = [UBER]
+    for day in range(60):
+        when, degrees = f"2024-0{1 + day // 28}-{1 + day % 28:02d}", 0.02 * (1 + day % 5)
+        lines.append(
+            f"Bern,UberX,{'CANCELED' if day % 7 == 6 else 'COMPLETED'},{when} 08:00:00 +0000 UTC,"
+            f"{when} 08:05:00 +0000 UTC,46.95,7.44,{when} 08:20:00 +0000 UTC,{46.95 + degrees},"
+            f"7.44,3.0,{5 + 500 * degrees:.2f},CHF"
+        )
+    (tmp_path / "trips_data.csv").write_text("\n".join(lines) + "\n")
+    asked = problem("ride-price")
+    with Store.create(tmp_path / "me.db", ZURICH) as store:
+        assert import_export(store, tmp_path / "trips_data.csv").added == {"ride": 60}
+        trained = train_and_keep(store, asked)
+        assert trained.report.rows == 52  # the completed ones
+        assert trained.report.verdict.outcome == "better"
+        known = {"pickup_lat": "46.95", "pickup_lon": "7.44"}
+        there = {"dropoff_lat": "47.01", "dropoff_lon": "7.44"}
+        next_ride = Imagined(moment(at("2024-03-05T09:00:00")), {**known, **there})
+        _, (said,) = predict_with(store, asked, trained, imagined=next_ride)
+    assert float(said.answer) == pytest.approx(35, abs=4)

@@ -10,7 +10,7 @@ import click
 from tacit.cli.me_learn import ask, features, instances, predict, train
 from tacit.cli.me_problems import adopt, problems, share
 from tacit.cli.me_problems import show as show_problem
-from tacit.cli.me_store import moment_of, opened, store_options
+from tacit.cli.me_store import moment_of, opened, pairs_of, store_options
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import UsageError
 
@@ -64,7 +64,7 @@ def import_(
             export,
             importer,
             source,
-            _pairs(options),
+            pairs_of(options, "NAME=VALUE"),
             skip_damaged,
             _zone(zone),
             progress,
@@ -204,16 +204,6 @@ def seal(off: bool, store: Path | None, as_json: bool) -> None:
         print_document({"sealed": not off})
     else:
         people().print("The store is open." if off else "The store is sealed.", markup=False)
-
-
-def _pairs(options: tuple[str, ...]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not equals:
-            raise UsageError(f"{option[:40]!r}: write NAME=VALUE.")
-        pairs[name] = value
-    return pairs
 
 
 def _zone(name: str | None) -> Any:

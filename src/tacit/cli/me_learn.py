@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import click
 
-from tacit.cli.me_store import moment_of, now_moment, opened, store_options
+from tacit.cli.me_store import moment_of, now_moment, opened, pairs_of, store_options
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import UsageError
 
@@ -131,7 +130,7 @@ def predict(
     with opened(store) as held, people(as_json=True).status("predicting …"):
         trained, asked = kept_model(held, name), problem_named(held, name)
         moment = moment_of(at, held.zone)
-        imagined = None if moment is None else Imagined(moment, _known(know))
+        imagined = None if moment is None else Imagined(moment, pairs_of(know, "FIELD=VALUE"))
         if moment is None and know:
             raise UsageError("--know is said of one example: give its time with --at.")
         _, said = predict_with(held, asked, trained, moment_of(now, held.zone), imagined)
@@ -176,13 +175,3 @@ def ask(
         )
     if as_json:
         print_document(document)
-
-
-def _known(pairs: tuple[str, ...]) -> dict[str, Any]:
-    known = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"{pair[:40]!r}: write FIELD=VALUE.")
-        known[name] = value
-    return known

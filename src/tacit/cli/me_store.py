@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     from tacit.personal.store.store import Store
 
-__all__ = ["moment_of", "new_passphrase", "now_moment", "opened", "store_options", "zone_named"]
+__all__ = [
+    "moment_of",
+    "new_passphrase",
+    "now_moment",
+    "opened",
+    "pairs_of",
+    "store_options",
+    "zone_named",
+]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 PASSPHRASE = "TACIT_PASSPHRASE"
@@ -90,6 +98,17 @@ def now_moment(text: str | None, zone: ZoneInfo) -> int:
 
     given = moment_of(text, zone)
     return moment(datetime.datetime.now(datetime.UTC)) if given is None else given
+
+
+def pairs_of(words: tuple[str, ...], form: str) -> dict[str, str]:
+    """What was said as NAME=VALUE, any number of times."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"{word[:40]!r}: write {form}.")
+        pairs[name] = value
+    return pairs
 
 
 def _machines_zone() -> str:
