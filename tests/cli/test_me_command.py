@@ -226,6 +226,10 @@ def test_a_problem_is_explained_shared_and_adopted(student: Any, tmp_path: Path)
     assert student("adopt", "bundle.toml", "--yes").code == 0
     (kept,) = student("problems", "--json").document["problems"]
     assert (kept["name"], kept["model"]) == ("pass", False)
+    assert student("train", "pass").code == 0
+    assert student("problems").out == "pass, trained: Will I pass the next test?\n"
+    with Store.open(tmp_path / "home" / "me.db") as store:
+        assert b"[signature]" in store.fetched("problem", "pass")  # training keeps it as it is
     changed = (tmp_path / "bundle.toml").read_text().replace("7d", "8d")
     (tmp_path / "changed.toml").write_text(changed)
     assert student("show", "changed.toml").code == 6
@@ -307,6 +311,19 @@ def test_a_question_is_understood_and_answered(student: Any, tmp_path: Path) -> 
     assert 'value = "own.passed"' in (tmp_path / "asked.toml").read_text()
     said = student(*words, "--yes")
     assert said.out.index("For each") < said.out.index("the chance is")
+
+
+def test_a_question_that_is_unclear_offers_what_it_may_mean(run: Any) -> None:
+    run("import", "rides.csv", "-o", "type=ride")
+    unclear = run("ask", "How likely is a zebra ride tomorrow?", "--yes")
+    assert unclear.code == 2
+    assert "1. " in unclear.out
+    assert "zebra" in unclear.err
+    assert "--choose NUMBER" in unclear.err
+    words = ("ask", "How likely is a zebra ride tomorrow?", "--now", "2024-01-03", "--json")
+    chosen = run(*words, "--choose", "1")
+    assert chosen.code == 0, chosen.err
+    assert chosen.document["method"] == "counting"  # three rides make no model
 
 
 def test_a_question_that_fits_nothing_says_what_could_be_asked(student: Any) -> None:

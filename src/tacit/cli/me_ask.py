@@ -56,7 +56,7 @@ def _choice(understood: Understanding, yes: bool) -> int | None:
             click.confirm("Is that what you mean?", default=True, abort=True, err=True)
         return None
     if yes:
-        return None  # `answer` says what there is to choose from
+        raise UsageError(f"{understood.why} Say which reading is meant with --choose NUMBER.")
     most = 1 + len(understood.alternatives)
     said: int = click.prompt("Which one", type=click.IntRange(1, most), err=True)
     return said

@@ -82,7 +82,8 @@ def train_and_keep(
     instances = DeclaredInstancer(problem).make_instances(dataset, now)
     matrix = matrix_of(problem, dataset, now)
     trained = train(matrix, label_kind(problem), label_span=instances.label_span, seed=seed)
-    adopt(store, Bundle(problem))
+    if not _is_kept(store, problem):  # or its author's signature would be lost
+        adopt(store, Bundle(problem))
     kept = Kept("model", problem.name, tuple(problem.events), problem.question)
     store.keep(kept, to_bytes(trained))
     return trained
@@ -134,6 +135,11 @@ def values_in(dataset: Dataset) -> Callable[[str, str], list[str]]:
         return [values[place] for place in np.argsort(-counts, kind="stable")[:FREQUENT]]
 
     return found
+
+
+def _is_kept(store: Store, problem: Problem) -> bool:
+    kept = store.kept("problem")
+    return problem.name in kept and problem_named(store, problem.name).digest == problem.digest
 
 
 def _dataset(store: Store, problem: Problem) -> Dataset:

@@ -102,11 +102,21 @@ class Importer(Protocol):
     options  what may be said for it: name → help
     """
 
-    name: str
-    title: str
-    hint: str
-    types: tuple[EventType, ...]
-    options: Mapping[str, str]
+    # Read-only, so that plain class attributes of narrower types fit.
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
+
+    @property
+    def types(self) -> tuple[EventType, ...]: ...
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
 
     def recognises(self, export: Export) -> bool:
         """Whether this looks like its export, from names and the first bytes alone."""
