@@ -16,12 +16,15 @@ import pytest
 from tacit.data.schema import Schema
 from tacit.errors import Leakage, UsageError
 from tacit.personal.dataset import Dataset
+from tacit.personal.durations import DAY, HOUR, SECOND
 from tacit.personal.events import Event, moment
 from tacit.personal.features.featurizer import Featurizer
 from tacit.personal.features.language import parse
 from tacit.personal.importing import import_export
+from tacit.personal.learning.training import train
 from tacit.personal.matrix import FeatureMatrix
 from tacit.personal.pipeline import Imagined, predict_with, train_and_keep
+from tacit.personal.problems.declared import DeclaredInstancer
 from tacit.personal.problems.instances import Instancer
 from tacit.personal.problems.making import matrix_of
 from tacit.personal.problems.problem import Problem
@@ -249,3 +252,56 @@ def test_rides_as_a_service_exports_them_fit_the_problem(tmp_path: Path) -> None
         next_ride = Imagined(moment(at("2024-03-05T09:00:00")), {**known, **there})
         _, (said,) = predict_with(store, asked, trained, imagined=next_ride)
     assert float(said.answer) == pytest.approx(35, abs=4)
+
+
+COURSES = """
+name = "pass-courses"
+question = "Will I pass this course?"
+
+[events.enrolled]
+course = "category"
+
+[events.click]
+course = "category"
+
+[events.result]
+course = "category"
+passed = "boolean"
+
+[instance]
+per = "group"
+by = ["course"]
+event = "enrolled"
+cutoff = "28d"
+
+[label]
+value = "last(result.passed)"
+horizon = "ever"
+name = "passed"
+
+[features]
+list = ["count(click, own)"]
+"""
+
+
+def test_answers_without_an_end_are_learned_from_once_they_are_given(tmp_path: Path) -> None:
+    """A course's answer is known with its result, not only at the end of all time."""
+    asked = Problem.from_dict(tomllib.loads(COURSES))
+    events, start = [], at("2010-01-04T08:00:00")
+    for number in range(60):
+        begins, course = start + datetime.timedelta(days=40 * number), f"course {number}"
+        clicks = 3 + 4 * (number % 3)
+        events.append(Event("enrolled", begins, {"course": course}))
+        events += [
+            Event("click", begins + datetime.timedelta(days=1 + i), {"course": course})
+            for i in range(clicks)
+        ]
+        done = begins + datetime.timedelta(days=60)
+        events.append(Event("result", done, {"course": course, "passed": clicks > 5}))
+    instances = DeclaredInstancer(asked).make_instances(dataset(asked, events))
+    assert len(instances) == 60
+    assert 32 * DAY <= instances.label_span <= 32 * DAY + HOUR + 2 * SECOND  # the clocks change
+    trained = train(
+        matrix_of(asked, dataset(asked, events)), "boolean", label_span=instances.label_span
+    )
+    assert trained.report.verdict.outcome == "better"

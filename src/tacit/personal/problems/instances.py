@@ -21,7 +21,7 @@ from tacit.personal.dataset import Dataset
 from tacit.personal.events import Event, Value
 from tacit.personal.frame import EVER, Frame
 from tacit.personal.matrix import Label
-from tacit.personal.problems.labels import Labels, labels_of
+from tacit.personal.problems.labels import Labels, decided, labels_of
 
 __all__ = ["Instance", "Instancer", "Instances", "last_moment"]
 
@@ -125,9 +125,9 @@ class Instances:
 
     @property
     def label_span(self) -> int:
-        """The longest time from a cut-off to the end of its label's stretch: rows that are nearer
-        to one another than that have answers that overlap."""
-        return int((self.label_until - self.cutoffs).max(initial=0))
+        """The longest time from a cut-off until its answer was known: rows that are nearer to one
+        another than that have answers that overlap."""
+        return int((decided(self) - self.cutoffs).max(initial=0))
 
     @cached_property
     def labels(self) -> Labels:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import UsageError
 from tacit.personal.dataset import Dataset
+from tacit.personal.durations import SECOND
 from tacit.personal.events import Field, Value
 from tacit.personal.features.engine import evaluate
 from tacit.personal.features.language import parse
@@ -21,7 +22,7 @@ from tacit.personal.problems.reading import check_asked, reads
 if TYPE_CHECKING:
     from tacit.personal.problems.instances import Instances
 
-__all__ = ["TRUTHS", "Labels", "labels_of"]
+__all__ = ["TRUTHS", "Labels", "decided", "labels_of"]
 
 TRUTHS = ("false", "true")
 Numbers = NDArray[np.float64]
@@ -67,6 +68,21 @@ def _expressed(instances: Instances, text: str) -> Labels:
         return _classified(numbers, values[str(label)])
     boolean = kinds[0] == "boolean"
     return Labels(numbers, "boolean" if boolean else "number", TRUTHS if boolean else ())
+
+
+def decided(instances: Instances) -> NDArray[np.int64]:
+    """When each answer was known: at the end of its stretch, or, where that has none, with the last
+    of the events that the label reads. (Where none has happened, the answer is not known.)"""
+    if not instances.is_open or not isinstance(instances.label, str):
+        return instances.label_until
+    names = sorted(reads(parse(instances.label)).types)
+    lasts = [parse(f"last({name}.time)") for name in names]
+    seconds, _, _ = evaluate(lasts, instances.dataset, instances.label_frame)
+    latest = np.nan_to_num(seconds, nan=-np.inf).max(axis=1, initial=-np.inf)
+    there = np.isfinite(latest)
+    # The engine tells moments in seconds: the next whole one is surely not before.
+    after = (np.ceil(np.where(there, latest, 0)) * SECOND).astype(np.int64) + SECOND
+    return np.where(there, np.minimum(after, instances.label_until), instances.cutoffs)
 
 
 def _classified(codes: Numbers, names: Sequence[str]) -> Labels:
