@@ -60,10 +60,6 @@ def test_asking_a_crowd(tmp_path: Path, ports: Callable[[int], list[int]]) -> No
 def _given_on(leila: Somebody, relays: list[Somebody], persons: list[Somebody]) -> None:
     """Relays send their cards to Leila, and she sends the proposal to everybody."""
     for number, relay in enumerate(relays, start=1):
-        card = relay.folder / "card.toml"
-        if card.exists():
-            (leila.folder / f"card-{number}.toml").write_bytes(card.read_bytes())
-    proposal = leila.folder / "course.toml"
+        leila.receive(relay.folder / "card.toml", f"card-{number}.toml")
     for somebody in (*relays, *persons):
-        if proposal.exists():
-            (somebody.folder / "course.toml").write_bytes(proposal.read_bytes())
+        somebody.receive(leila.folder / "course.toml")

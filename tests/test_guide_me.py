@@ -83,10 +83,7 @@ def _run(line: str, who: list[Somebody]) -> None:
 def _given_on(leila: Somebody, relays: list[Somebody], students: list[Somebody]) -> None:
     """Relays send their cards to Leila, and she sends the bundle and the study to everybody."""
     for number, relay in enumerate(relays, start=1):
-        card = relay.folder / "card.toml"
-        if card.exists():
-            (leila.folder / f"card-{number}.toml").write_bytes(card.read_bytes())
-    for file in ("habits-study.toml", "habits-bundle.toml"):
-        if (leila.folder / file).exists():
-            for somebody in (*relays, *students):
-                (somebody.folder / file).write_bytes((leila.folder / file).read_bytes())
+        leila.receive(relay.folder / "card.toml", f"card-{number}.toml")
+    for somebody in (*relays, *students):
+        somebody.receive(leila.folder / "habits-study.toml")
+        somebody.receive(leila.folder / "habits-bundle.toml")

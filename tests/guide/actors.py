@@ -47,6 +47,19 @@ class Somebody:
     running: list[Running] = field(default_factory=list)
     _commands: int = 0
 
+    def receive(self, file: Path, name: str | None = None) -> None:
+        """A file that somebody else has written, if there is one yet and we have another.
+
+        It comes whole: a command that was started before may be reading ours at this moment, and
+        would find an empty one while it is written over.
+        """
+        mine = self.folder / (name or file.name)
+        data = file.read_bytes() if file.exists() else None
+        if data is not None and not (mine.exists() and mine.read_bytes() == data):
+            arriving = mine.with_name(f"{mine.name}.arriving")
+            arriving.write_bytes(data)
+            arriving.replace(mine)
+
     def start(self, line: str) -> Running:
         """A command of the guide, as it is typed; a final & changes nothing here."""
         words = line.replace("tacit ", f"{sys.executable} -m tacit.cli ", 1)

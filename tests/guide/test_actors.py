@@ -47,6 +47,23 @@ def test_one_that_fails_ends_the_waiting_for_another(company: Company) -> None:
     assert "my port is taken" in str(caught.value)
 
 
+def test_files_come_whole_and_only_if_they_are_new(company: Company) -> None:
+    """Whoever has ours open goes on reading the old one to its end."""
+    anna, ben = company.somebody("anna"), company.somebody("ben")
+    ben.receive(anna.folder / "study.toml")  # there is none yet
+    assert not (ben.folder / "study.toml").exists()
+    (anna.folder / "study.toml").write_text("first")
+    ben.receive(anna.folder / "study.toml", "mine.toml")
+    with (ben.folder / "mine.toml").open() as reading:
+        held = (ben.folder / "mine.toml").stat().st_ino
+        ben.receive(anna.folder / "study.toml", "mine.toml")
+        assert (ben.folder / "mine.toml").stat().st_ino == held
+        (anna.folder / "study.toml").write_text("second")
+        ben.receive(anna.folder / "study.toml", "mine.toml")
+        assert reading.read() == "first"
+    assert (ben.folder / "mine.toml").read_text() == "second"
+
+
 def test_a_killed_one_too(company: Company) -> None:
     anna, ben = company.somebody("anna"), company.somebody("ben")
     anna.start(FOREVER)
