@@ -44,7 +44,7 @@ PAGES = [
     (1, "https://www.example.org/private?token=Zyx", "Bread"),
     (2, "http://news.example.com:8080/", ""),
     (3, "chrome://settings/", "Settings"),
-    (4, "file:///home/me/diary.txt", None),
+    (4, "file:///diary.txt", None),
 ]
 START = datetime(2024, 1, 31, 7, 59, 1, 500_000, UTC)
 CHROME_0 = (START - datetime(1601, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
