@@ -42,15 +42,16 @@ OPTIONS: Mapping[str, str] = {
 
 @dataclass
 class _Seen:
-    """What one key held so far."""
+    """What one key held so far; `timely` if its name speaks of a time."""
 
+    timely: bool
     kinds: set[type] = field(default_factory=set)
     forms: set[Form] | None = None
     values: set[str] = field(default_factory=set)
     count: int = 0
     longest: int = 0
 
-    def see(self, value: Any, timely: bool) -> None:
+    def see(self, value: Any) -> None:
         self.count += 1
         whole = isinstance(value, int) and not isinstance(value, bool)
         self.kinds.add(float if whole else type(value))
@@ -61,7 +62,7 @@ class _Seen:
                 self.values.add(text)
         if self.forms == set():
             return
-        if text is None and timely and not isinstance(value, bool):
+        if text is None and self.timely and not isinstance(value, bool):
             text = repr(value)
         here = forms_of([text]) if text is not None else set()
         self.forms = here if self.forms is None else self.forms & here
@@ -91,8 +92,9 @@ class Shape:
             if seen is None:
                 if len(self._keys) >= MOST_KEYS:
                     raise InputError(f"more than {MOST_KEYS} different keys: no table of events.")
-                seen = self._keys[key] = _Seen()
-            seen.see(value, bool(TIMELY.search(plain_name(key))))
+                timely = bool(TIMELY.search(plain_name(key)))
+                seen = self._keys[key] = _Seen(timely)
+            seen.see(value)
 
     def shaped(self, name: str, where: str, reading: Reading) -> Shaped | None:
         """None if nothing was seen."""
