@@ -183,10 +183,11 @@ def print_types(
 
 
 def events_document(table: EventTable, zone: ZoneInfo, limit: int) -> dict[str, Any]:
-    shown_rows = [
-        {"time": when, "source": source, **values} for when, source, values in _rows(table, zone)
-    ][-limit:]
-    return {"type": table.kind.name, "events": table.rows, "shown": shown_rows}
+    latest = [
+        {"time": when, "source": source, **values}
+        for when, source, values in _rows(_latest(table, limit), zone)
+    ]
+    return {"type": table.kind.name, "events": table.rows, "shown": latest}
 
 
 def print_events(console: Console, table: EventTable, zone: ZoneInfo, limit: int) -> None:
@@ -195,12 +196,10 @@ def print_events(console: Console, table: EventTable, zone: ZoneInfo, limit: int
     view = Table(box=None, pad_edge=False)
     for heading in ("time", "source", *table.kind.fields):
         view.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=40)
-    first = max(0, table.rows - limit)
-    latest = EventTable(table.kind, table.table.slice(first))
-    for when, source, values in _rows(latest, zone):
+    for when, source, values in _rows(_latest(table, limit), zone):
         view.add_row(when or "", source, *(shown(value) for value in values.values()))
     console.print(view, soft_wrap=False)
-    if first:
+    if table.rows > limit:
         console.print(f"the latest {limit:,} of {table.rows:,}", markup=False)
 
 
@@ -234,6 +233,10 @@ def day(moment: int | None, zone: ZoneInfo) -> str | None:
 def time_of(moment: int, zone: ZoneInfo) -> str:
     """As the person's clock shows it."""
     return (EPOCH + moment * MICROSECOND).astimezone(zone).isoformat(timespec="minutes")
+
+
+def _latest(table: EventTable, limit: int) -> EventTable:
+    return EventTable(table.kind, table.table.slice(max(0, table.rows - limit)))
 
 
 def _rows(table: EventTable, zone: ZoneInfo) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ import numpy as np
 from tacit.errors import InputError, UsageError
 from tacit.personal.dataset import Dataset
 from tacit.personal.events import EPOCH, MICROSECOND, Event, Kind, Value
+from tacit.personal.features.language import parse
 from tacit.personal.learning.kept import from_bytes, to_bytes
 from tacit.personal.learning.prediction import Prediction, predict
 from tacit.personal.learning.training import Trained, train
@@ -22,7 +23,7 @@ from tacit.personal.matrix import FeatureMatrix
 from tacit.personal.problems.bundle import Bundle
 from tacit.personal.problems.declared import DeclaredInstancer
 from tacit.personal.problems.instances import Instances, last_moment
-from tacit.personal.problems.making import matrix_of
+from tacit.personal.problems.making import features_of, matrix_over
 from tacit.personal.problems.problem import Problem
 from tacit.personal.problems.reading import label_kind
 from tacit.personal.store.store import Kept, Store
@@ -71,16 +72,15 @@ def instances_of(store: Store, problem: Problem, now: int | None = None) -> Inst
 
 def matrix_from(store: Store, problem: Problem, now: int | None = None) -> FeatureMatrix:
     """Every instance with its features and, where it is known, its label."""
-    return matrix_of(problem, _dataset(store, problem), now)
+    return matrix_over(instances_of(store, problem, now), features_of(problem))
 
 
 def train_and_keep(
     store: Store, problem: Problem, now: int | None = None, seed: int = 0
 ) -> Trained:
     """Learn from all instances whose label is known; the problem and the model are kept."""
-    dataset = _dataset(store, problem)
-    instances = DeclaredInstancer(problem).make_instances(dataset, now)
-    matrix = matrix_of(problem, dataset, now)
+    instances = instances_of(store, problem, now)
+    matrix = matrix_over(instances, features_of(problem))
     trained = train(matrix, label_kind(problem), label_span=instances.label_span, seed=seed)
     if not _is_kept(store, problem):  # or its author's signature would be lost
         adopt(store, Bundle(problem))
@@ -112,12 +112,12 @@ def predict_with(
     now = last_moment(dataset) if now is None else now
     if imagined is not None:
         dataset = _with(dataset, problem, imagined)
-    matrix = matrix_of(problem, dataset, now, trained.matrix.names)
-    open_rows = ~matrix.is_labelled
+    instances = DeclaredInstancer(problem).make_instances(dataset, now)
+    matrix = matrix_over(instances, [parse(text) for text in trained.matrix.names])
+    asked_for = ~matrix.is_labelled
     if imagined is not None:
-        event = DeclaredInstancer(problem).make_instances(dataset, now)
-        open_rows &= event.starts == imagined.at
-    asked = matrix.take(np.asarray(open_rows))
+        asked_for &= instances.starts == imagined.at
+    asked = matrix.take(asked_for)
     if not asked.rows:
         raise InputError(
             f"{problem.name}: every instance has its answer already. Say when the next one is with "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -193,11 +193,18 @@ class Store:
             if name not in catalogue:
                 known = ", ".join(catalogue) or "none"
                 raise InputError(f"there are no events of type {name}; there are: {known}.")
-        tables = {
-            name: self._table(kind, since, until, sources)
-            for name, kind in catalogue.items()
-            if types is None or name in types
-        }
+        names = {number: about.name for number, about in self.abouts("source", Source).items()}
+        wanted = [
+            segment
+            for segment in self.segments()
+            if (sources is None or names[segment.source] in sources)
+            and segment.touches(since, until)
+        ]
+        tables = {}
+        for name, kind in catalogue.items():
+            if types is None or name in types:
+                mine = [segment for segment in wanted if segment.type == name]
+                tables[name] = self._table(kind, mine, names).between(since, until)
         return Dataset(tables, self.zone)
 
     # ── what changes it ──
@@ -361,21 +368,13 @@ class Store:
         ]
 
     def _table(
-        self,
-        kind: EventType,
-        since: int | None,
-        until: int | None,
-        sources: Collection[str] | None,
+        self, kind: EventType, segments: list[Segment], names: Mapping[int, str]
     ) -> EventTable:
-        names = {number: about.name for number, about in self.abouts("source", Source).items()}
         parts: list[pa.Table] = [
             unpacked(self._piece("segment", segment.number, "data"), kind, names[segment.source])
-            for segment in self.segments()
-            if segment.type == kind.name
-            and (sources is None or names[segment.source] in sources)
-            and segment.touches(since, until)
+            for segment in segments
         ]
-        return EventTable.of(kind, packed(kind, parts)).between(since, until)
+        return EventTable.of(kind, packed(kind, parts))
 
     def _put_header(self, name: str, value: bytes) -> None:
         self._database.execute("INSERT OR REPLACE INTO header VALUES (?, ?)", (name, value))
