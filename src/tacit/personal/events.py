@@ -19,7 +19,6 @@ from tacit.errors import InputError, UsageError
 
 __all__ = [
     "EPOCH",
-    "KINDS",
     "MICROSECOND",
     "NAME",
     "Event",
@@ -32,7 +31,6 @@ __all__ = [
 ]
 
 Kind = Literal["number", "boolean", "category", "text", "time"]
-KINDS: tuple[Kind, ...] = ("number", "boolean", "category", "text", "time")
 Value = float | bool | str | datetime.datetime | None
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tacit.errors import InputError
 from tacit.personal.events import EventType
 from tacit.personal.importers import json_values as of
 from tacit.personal.importers.export import Export, Member
 from tacit.personal.importers.importer import Reading, Record
 from tacit.personal.importers.json_items import items, marked, records
 from tacit.personal.importers.json_values import Item
+from tacit.personal.importers.takeout import in_json
 
 __all__ = ["GoogleActivity"]
 
@@ -44,13 +44,7 @@ class GoogleActivity:
         return bool(_members(export)) or bool(export.find(*HTML))
 
     def read(self, export: Export, reading: Reading) -> Iterator[Record]:
-        members = _members(export) or export.find(*JSON)
-        if not members and export.find(*HTML):
-            raise InputError(
-                f"{export.name}: holds My Activity as web pages. Request it anew at "
-                "takeout.google.com and, under «Multiple formats», choose JSON."
-            )
-        for member in members:
+        for member in in_json(export, _members(export) or export.find(*JSON), HTML):
             yield from records(items(member, reading, "item"), _records, reading)
 
 

@@ -301,11 +301,6 @@ class Store:
         known = ", ".join(self.kept(shelf)) or "none"
         raise UsageError(f"there is no {shelf} called {name}; there are: {known}.")
 
-    def drop(self, shelf: str, name: str) -> None:
-        self.fetched(shelf, name)  # says so if there is none
-        with self.changing():
-            self._remove(shelf, name)
-
     def _remove(self, shelf: str, name: str) -> None:
         for number, kept in self.abouts("kept", Kept).items():
             if (kept.shelf, kept.name) == (shelf, name):
