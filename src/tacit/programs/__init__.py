@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
-__all__ = ["Block", "Program", "Query", "Share", "norm_for"]
+__all__ = ["Block", "Program", "Query", "Stage", "norm_for"]

@@ -1,12 +1,14 @@
 """From a batch of records to one vector of integers: map, clip per unit, round, add.
 
-This is where the bound is enforced. Integers add up to the same sum in any order, on any number of
-cores and machines.
+This is where the bound is enforced (proof: sensitivity.md). What a record adds depends on the
+record, the plan, the round and its state alone, for *any* state that can be read: no value of it can
+make a record count for more, and no record can make this fail. Integers add up to the same sum in
+any order, on any number of cores and machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,17 +20,16 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.encode import Encoded
 from tacit.errors import InternalFault, UsageError
 from tacit.privacy import noise
-from tacit.privacy.clipping import clip_to_ball
-from tacit.programs.levels import block_grid
-from tacit.programs.program import Program, Query
+from tacit.programs.contributions import Contribution, Rows, integers_within
+from tacit.programs.program import Block, Program, Query
 
 __all__ = [
     "Prepared",
-    "clipped_sum",
     "decoded",
     "holder_sum",
     "person_sum",
     "prepared",
+    "record_rows",
     "record_sum",
     "sampled",
 ]
@@ -43,85 +44,72 @@ class Prepared:
     batch: Encoded
 
 
-Given = Encoded | Prepared  # what is not prepared yet is prepared where it is used
-
-
-def prepared(program: Program[Any, Any], batch: Given, state: Any) -> Prepared:
-    return batch if isinstance(batch, Prepared) else Prepared(program.prepare(batch, state))
+def prepared(program: Program[Any, Any], batch: Encoded, first: Any) -> Prepared:
+    """`first` is the state before any data: nothing that arrived since may be remembered here."""
+    with np.errstate(all="ignore"):
+        return Prepared(program.prepare(batch, first))
 
 
 def record_sum(
-    program: Program[Any, Any], batch: Given, state: Any, query: Query, clip: bool = True
+    program: Program[Any, Any], ready: Prepared, state: Any, query: Query, clip: bool = True
 ) -> Integers:
     """The batch's sum when every record is a unit. `clip` is off only where nothing is private."""
-    ready = prepared(program, batch, state)
-    fast = program.map_sum(ready.batch, state)
-    if fast is not None:
-        return fast
-    return clipped_sum(_mapped(program, ready, state, query), query, clip)
+    if not clip:
+        return _joined(c.unclipped() for c in _contributions(program, ready, state, query))
+    parts = _clipped(program, ready, state, query)
+    return _joined(p.total(b.limit) for p, b in zip(parts, query.blocks, strict=True))
+
+
+def record_rows(program: Program[Any, Any], ready: Prepared, state: Any, query: Query) -> Integers:
+    """What each record adds: one row each."""
+    parts = _clipped(program, ready, state, query)
+    return np.hstack([part.rows() for part in parts])
 
 
 def person_sum(
     program: Program[Any, Any],
-    batches: Iterable[Given],
+    batches: Iterable[Prepared],
     state: Any,
     query: Query,
     rate: Fraction = Fraction(1),
     randomness: Randomness = SYSTEM,
-    clip: bool = True,
 ) -> Integers:
     """The sum over all batches when all records of one person are one unit.
 
     A person's records may lie in different batches, so each person's sum is kept until the end:
     memory grows with the number of persons, not of records.
     """
-    sums: dict[Any, NDArray[np.float64]] = {}
-    for batch in batches:
-        ready = prepared(program, batch, state)
+    sums: dict[Any, Integers] = {}
+    for ready in batches:
         if ready.batch.person is None:
             raise UsageError("unit 'person' needs a column with role = \"person\" in the schema.")
-        rows = _mapped(program, ready, state, query)
+        rows = record_rows(program, ready, state, query)
         people, places = np.unique(ready.batch.person, return_inverse=True)
-        own = np.zeros((len(people), query.length))
+        own = np.zeros((len(people), query.length), dtype=np.int64)
         np.add.at(own, places, rows)
         for person, total in zip(people.tolist(), own, strict=True):
             sums[person] = sums[person] + total if person in sums else total
-    totals = np.array(list(sums.values())).reshape(-1, query.length)
+    totals = np.array(list(sums.values()), dtype=np.int64).reshape(-1, query.length)
     if rate < 1:
         totals = totals[noise.bernoulli(rate, len(totals), randomness)]
-    return clipped_sum(totals, query, clip)
+    return _within(totals, query).sum(axis=0)
 
 
 def holder_sum(
-    program: Program[Any, Any],
-    batches: Iterable[Given],
-    state: Any,
-    query: Query,
-    clip: bool = True,
+    program: Program[Any, Any], batches: Iterable[Prepared], state: Any, query: Query
 ) -> Integers:
-    """The sum when the whole holder is the unit: clipped once, as a whole."""
-    total = np.zeros(query.length)
-    for batch in batches:
-        total += _mapped(program, prepared(program, batch, state), state, query).sum(axis=0)
-    return clipped_sum(total[None, :], query, clip)
-
-
-def clipped_sum(contributions: NDArray[np.float64], query: Query, clip: bool = True) -> Integers:
-    """Each row clipped to every block's bound and rounded to its grid; their sum."""
+    """The sum when the whole holder is the unit: clipped once more, as a whole."""
     total = np.zeros(query.length, dtype=np.int64)
-    for block, place in query.slices():
-        rows = contributions[:, place]
-        if clip:
-            rows = clip_to_ball(rows, float(block.bound), block.norm)
-        total[place] = block_grid(block).encode(rows).sum(axis=0)
-    return total
+    for ready in batches:
+        total += record_sum(program, ready, state, query)
+    return _within(total[None, :], query)[0]
 
 
 def decoded(integers: Integers, query: Query) -> NDArray[np.float64]:
     """The sum as real numbers, each block on its own grid."""
     real = np.empty(query.length)
     for block, place in query.slices():
-        real[place] = block_grid(block).decode(integers[place])
+        real[place] = block.grid.decode(integers[place])
     return real
 
 
@@ -134,17 +122,83 @@ def sampled(
             yield ready
             continue
         kept = noise.bernoulli(rate, len(ready.batch.X), randomness)
-        parts = (None if part is None else part[kept] for part in ready.batch)
-        yield Prepared(Encoded(*parts))  # type: ignore[arg-type]
+        yield _chosen(ready, kept)
 
 
-def _mapped(
+def _chosen(ready: Prepared, which: Any) -> Prepared:
+    parts = (None if part is None else part[which] for part in ready.batch)
+    return Prepared(Encoded(*parts))  # type: ignore[arg-type]
+
+
+def _within(rows: Integers, query: Query) -> Integers:
+    """Each row shortened to every block's bound."""
+    return np.hstack(
+        [integers_within(rows[:, place], b.limit, b.norm) for b, place in query.slices()]
+    )
+
+
+def _clipped(
     program: Program[Any, Any], ready: Prepared, state: Any, query: Query
-) -> NDArray[np.float64]:
-    rows = np.asarray(program.map(ready.batch, state), dtype=np.float64)
-    if rows.shape != (len(ready.batch.X), query.length):
+) -> Sequence[Contribution]:
+    """Every record's contribution to every block, in whole numbers within the block's bound."""
+    # No warning of numpy's: whether there is one would tell of a record.
+    with np.errstate(all="ignore"):
+        try:
+            return _bounded(_contributions(program, ready, state, query), query)
+        except InternalFault:
+            raise
+        except Exception:
+            # Some record cannot be mapped in this state. Which one must not show: it counts for
+            # nothing, and all others for what they would have counted for without it.
+            return _one_by_one(program, ready, state, query)
+
+
+def _bounded(parts: Sequence[Contribution], query: Query) -> list[Contribution]:
+    return [c.within(b.limit, b.norm) for c, b in zip(parts, query.blocks, strict=True)]
+
+
+def _one_by_one(
+    program: Program[Any, Any], ready: Prepared, state: Any, query: Query
+) -> list[Contribution]:
+    rows = np.zeros((len(ready.batch.X), query.length))
+    for record in range(len(rows)):
+        one = _chosen(ready, slice(record, record + 1))
+        try:
+            parts = _bounded(_contributions(program, one, state, query), query)
+        except Exception:
+            continue
+        rows[record] = np.hstack([part.rows() for part in parts])[0]
+    return [Rows(rows[:, place]) for _, place in query.slices()]
+
+
+def _contributions(
+    program: Program[Any, Any], ready: Prepared, state: Any, query: Query
+) -> Sequence[Contribution]:
+    """What the program's map gives, in steps of each block."""
+    given = program.map(ready.batch, state, query)
+    if isinstance(given, np.ndarray):
+        given = _split(program, given, query)
+    shapes = [(len(ready.batch.X), block.length) for block in query.blocks]
+    if [part.shape for part in given] != shapes:
         raise InternalFault(
-            f"{program.name}.map gave {rows.shape} for {len(ready.batch.X)} records and a query "
-            f"of length {query.length}."
+            f"{program.name}.map gave {[part.shape for part in given]} for {len(ready.batch.X)} "
+            f"records and blocks of {[block.length for block in query.blocks]}."
         )
-    return rows
+    return given
+
+
+def _split(program: Program[Any, Any], rows: NDArray[Any], query: Query) -> list[Contribution]:
+    values = np.asarray(rows, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != query.length:
+        raise InternalFault(
+            f"{program.name}.map gave {values.shape} for a query of length {query.length}."
+        )
+    return [Rows(values[:, place] / _step(block)) for block, place in query.slices()]
+
+
+def _step(block: Block) -> float:
+    return float(block.grid.step)
+
+
+def _joined(totals: Iterable[Integers]) -> Integers:
+    return np.concatenate(list(totals))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.errors import InputError, InternalFault, TacitError
 
-__all__ = ["about_of", "from_bytes", "load", "read", "save", "to_bytes"]
+__all__ = ["about_of", "fields_from_bytes", "from_bytes", "load", "read", "save", "to_bytes"]
 
 T = TypeVar("T")
 PLAIN = (str, int, float, bool, type(None))
@@ -35,10 +35,12 @@ class _Unfit(Exception):
     """A value is not of the kind that its field has."""
 
 
-def to_bytes(value: Any, about: Mapping[str, Any] | None = None) -> bytes:
+def to_bytes(
+    value: Any, about: Mapping[str, Any] | None = None, only: Collection[str] | None = None
+) -> bytes:
     """A dataclass of arrays, numbers, texts, fractions and tuples of these, as one file.
 
-    `about` is plain data that travels with it. Equal values give equal bytes: everything stands in
+    `about` is plain data that travels with it; `only` names the fields to write, if not all. Equal values give equal bytes: everything stands in
     one entry of the metadata, because safetensors keeps several in no certain order.
     """
     from safetensors.numpy import save as save_tensors
@@ -48,6 +50,8 @@ def to_bytes(value: Any, about: Mapping[str, Any] | None = None) -> bytes:
     arrays: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for field in sorted(fields(value), key=lambda field: field.name):
+        if only is not None and field.name not in only:
+            continue
         content = getattr(value, field.name)
         if isinstance(content, np.ndarray):
             arrays[field.name] = np.ascontiguousarray(content).reshape(content.shape)
@@ -60,26 +64,43 @@ def to_bytes(value: Any, about: Mapping[str, Any] | None = None) -> bytes:
 
 def from_bytes(kinds: type[T] | tuple[type[T], ...], data: bytes) -> T:
     """The dataclass that `to_bytes` wrote; of several kinds, the one that the file names."""
-    head, arrays = _head(data), _arrays(data)
     known = {kind.__name__: kind for kind in (kinds if isinstance(kinds, tuple) else (kinds,))}
-    named, rest = head["type"], head["fields"]
+    named = _head(data)["type"]
     if named not in known:
         raise InputError(f"this is a {named[:40]!r}, not a {' or a '.join(known) or 'known kind'}.")
     kind = known[named]
-    hints: dict[str, Any] = _hints(kind)  # type: ignore[arg-type]  # classes are hashable
-    if arrays.keys() | rest.keys() != hints.keys() or arrays.keys() & rest.keys():
-        raise InputError(f"this {named} has fields missing, twice or too many: it is damaged.")
-    found = {}
-    for name, hint in hints.items():
-        try:
-            is_array = name in arrays
-            found[name] = _checked(arrays[name], hint) if is_array else _back(rest[name], hint)
-        except _Unfit as error:
-            raise InputError(f"this {named} is damaged: its {name} {error}.") from None
+    found = fields_from_bytes(kind, data)
     try:
         return kind(**found)
     except (TacitError, ValueError, TypeError, ArithmeticError):  # its own __post_init__ objects
         raise InputError(f"this {named} is damaged: its fields contradict one another.") from None
+
+
+def fields_from_bytes(
+    kind: type[Any], data: bytes, only: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The fields of a dataclass that `to_bytes` wrote; with `only`, these, and others are not
+    looked at."""
+    head, arrays = _head(data), _arrays(data)
+    named, rest = head["type"], head["fields"]
+    if named != kind.__name__:
+        raise InputError(f"this is a {named[:40]!r}, not a {kind.__name__}.")
+    hints: dict[str, Any] = _hints(kind)
+    wanted = hints.keys() if only is None else hints.keys() & set(only)
+    there = arrays.keys() | rest.keys()
+    if not wanted <= there <= hints.keys() or arrays.keys() & rest.keys():
+        raise InputError(f"this {named} has fields missing, twice or too many: it is damaged.")
+    found = {}
+    for name in hints:
+        if name not in wanted:
+            continue
+        try:
+            is_array = name in arrays
+            hint = hints[name]
+            found[name] = _checked(arrays[name], hint) if is_array else _back(rest[name], hint)
+        except _Unfit as error:
+            raise InputError(f"this {named} is damaged: its {name} {error}.") from None
+    return found
 
 
 def about_of(data: bytes) -> Any:

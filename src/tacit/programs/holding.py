@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.records import ArrayRecords, Records
+from tacit.errors import UsageError
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.contribute import (
     Prepared,
@@ -38,9 +39,14 @@ class MapSum(Protocol):
 
 @dataclass
 class Holding:
-    """One holder's records, prepared once where they are in memory anyway, else in every round."""
+    """One holder's records, prepared once where they are in memory anyway, else in every round.
+
+    `first` is the program's state before any data: records are prepared with it and with no other,
+    so that nothing of one round's state can be remembered in the next.
+    """
 
     program: Program[Any, Any]
+    first: Any
     records: Records
     promise: Promise
     map_sum: MapSum
@@ -55,22 +61,26 @@ class Holding:
     ) -> Integers:
         """This holder's part of the sum: every unit clipped to the bound, in integers."""
         program, clip = self.program, self.promise.is_private
-        match self.promise.unit:
+        unit = self.promise.unit if clip else Unit.RECORD
+        match unit:
             case Unit.PERSON:
-                return person_sum(
-                    program, self._batches(state), state, query, rate, randomness, clip
-                )
+                return person_sum(program, self._batches(), state, query, rate, randomness)
             case Unit.HOLDER:
-                return holder_sum(program, self._batches(state), state, query, clip)
+                if rate < 1:
+                    raise UsageError(
+                        "a whole holder is the unit: there is no sample of one holder. Leave "
+                        'sampling out, or protect unit = "record".'
+                    )
+                return holder_sum(program, self._batches(), state, query)
             case Unit.RECORD:
                 return self.map_sum(
-                    sampled(self._batches(state), rate, randomness),
+                    sampled(self._batches(), rate, randomness),
                     lambda batch: record_sum(program, batch, state, query, clip),
                 )
 
-    def _batches(self, state: Any) -> Iterable[Prepared]:
+    def _batches(self) -> Iterable[Prepared]:
         if not isinstance(self.records, ArrayRecords):
-            return (prepared(self.program, batch, state) for batch in self.records.batches())
+            return (prepared(self.program, b, self.first) for b in self.records.batches())
         if self._kept is None:
-            self._kept = [prepared(self.program, batch, state) for batch in self.records.batches()]
+            self._kept = [prepared(self.program, b, self.first) for b in self.records.batches()]
         return self._kept

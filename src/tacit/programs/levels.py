@@ -1,38 +1,27 @@
 """How much noise each block gets: from the promise and the program's plan, and nothing else.
 
 Everyone who adds noise computes this for himself (a federation's servers too), so nobody can be
-talked into adding less. Noise is measured in multiples of the bound, so that bounds and lengths may
-change from round to round (PEM's dynamic L) while the cost of a round stays as planned.
+talked into adding less. No state has a part in it: a round's noise is known before the first record
+is read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacit.errors import InternalFault, UsageError
 from tacit.privacy.accounting import calibrate
 from tacit.privacy.accounting.losses import least_steps
-from tacit.privacy.bound import Bound, Grid, Norm, power_of_two_below, round_up
+from tacit.privacy.bound import Bound, Norm, round_up
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
-from tacit.programs.program import Block, Query, Share, norm_for
+from tacit.programs.program import Block, Plan, Query, Stage, norm_for
 
-__all__ = ["Levels", "block_grid"]
-
-# Contributions are rounded to this share of their bound (divided by √length): noise grows by less
-# than one part in a million, and 2^40 units still fit 64 bits.
-FINENESS = Fraction(1, 2**20)
-
-
-def block_grid(block: Block) -> Grid:
-    """The grid a block's contributions are rounded to."""
-    if block.step is not None:
-        return Grid(block.step)
-    return Grid(power_of_two_below(block.bound * FINENESS / (math.isqrt(block.length - 1) + 1)))
+__all__ = ["Levels"]
 
 
 @dataclass
@@ -41,67 +30,64 @@ class Levels:
 
     `parts` is 1 where one place adds all the noise; above it, each mechanism adds one part, and the
     plan is kept by the sum of that many (a federation of servers that do not trust one another).
+    `holders` is at how many holders one unit may be: it moves the sum so many times as far.
     """
 
     promise: Promise
-    shares: Mapping[str, Share]
+    plan: Plan
     multipliers: Mapping[str, Fraction]
-    used: dict[str, int] = field(default_factory=dict)
-    _released: list[Release] = field(default_factory=list)
     parts: int = 1
+    holders: int = 1
+    used: set[int] = field(default_factory=set)
+    _released: list[Release] = field(default_factory=list)
 
     @classmethod
-    def planned(cls, promise: Promise, plan: Sequence[Share], parts: int = 1) -> Levels:
-        shares = {share.name: share for share in plan}
-        if len(shares) < len(plan) or not plan:
-            raise UsageError("a plan needs at least one share, each with a name of its own.")
+    def planned(cls, promise: Promise, plan: Plan, parts: int = 1, holders: int = 1) -> Levels:
         if not promise.is_private:
-            return cls(promise, shares, {}, parts=parts)
-        drafts = [_draft(share, promise) for share in plan]
+            return cls(promise, plan, {}, parts, holders)
+        _check_norms(promise, plan)
+        drafts = [_draft(stage, block) for stage in plan.stages for block in stage.query.blocks]
         scales = [release.scale for release in calibrate(promise, drafts)]
-        multipliers = {s.name: c for s, c in zip(plan, scales, strict=True) if c is not None}
-        return cls(promise, shares, multipliers, parts=parts)
+        names = [block.name for stage in plan.stages for block in stage.query.blocks]
+        multipliers = {n: c for n, c in zip(names, scales, strict=True) if c is not None}
+        return cls(promise, plan, multipliers, parts, holders)
+
+    def afresh(self) -> Levels:
+        """The same noise, with nothing released yet."""
+        return replace(self, used=set(), _released=[])
 
     def mechanism(self, block: Block) -> Laplace | Gaussian:
-        """The noise of one block, with what rounding single contributions adds to its bound."""
-        grid = block_grid(block)
-        bound = Bound.of_contribution(block.norm, block.bound, self.promise.adjacency)
-        roundings = 2 if bound.value > block.bound else 1  # replacing rounds two contributions
-        widened = grid.widen(bound, block.length, roundings)
-        scale = widened.value * self.multipliers[block.name]
-        self._expect(block, _norm(self.shares[block.name], self.promise))
+        """The noise of one block. Contributions are integers within the bound: nothing is rounded
+        after they were measured, so the bound is that of the sum."""
+        bound = Bound.of_contribution(
+            block.norm, block.sensitivity * self.holders, self.promise.adjacency
+        )
+        scale = bound.value * self.multipliers[block.name]
         if block.norm is Norm.L1:
-            return Laplace(widened, round_up(scale), grid, block.length, parts=self.parts)
+            return Laplace(bound, round_up(scale), block.grid, block.length, parts=self.parts)
         # The planned cost is that of a continuous Gaussian; see accounting/gaussian.md.
-        variance = scale**2 + 4 * grid.step**2
+        variance = scale**2 + 4 * block.grid.step**2
         scale = round_up(_root_up(variance))
-        gaussian = Gaussian(widened, scale, grid, block.length, parts=self.parts)
+        gaussian = Gaussian(bound, scale, block.grid, block.length, parts=self.parts)
         self._check_parts(block, gaussian)
         return gaussian
 
-    def count(self, query: Query) -> None:
-        """Count a round against the plan; UsageError if it has no such round left."""
-        for block in query.blocks:
-            share = self.shares.get(block.name)
-            if share is None:
-                raise UsageError(
-                    f"the query asks for {block.name!r}, which the plan has no share for."
-                )
-            self.used[block.name] = self.used.get(block.name, 0) + 1
-            if self.used[block.name] > share.count:
-                raise UsageError(
-                    f"the plan allows {share.count} release(s) of {block.name!r}, no more."
-                )
+    def charge(self, number: int, query: Query) -> list[Laplace | Gaussian]:
+        """The mechanisms of round `number`, counted; a round can be charged once.
 
-    def charge(self, query: Query) -> list[Laplace | Gaussian]:
-        """The mechanisms of one round, counted against the plan."""
-        self.count(query)
+        `query` is what is asked in it: the planned blocks, perhaps shorter ones.
+        """
+        stage = self.plan.stage(number)
+        if number in self.used:
+            raise UsageError(f"round {number} was released already: there is no second time.")
+        check_asked(query, stage.query)
+        self.used.add(number)
         if not self.promise.is_private:
             return []
         mechanisms = [self.mechanism(block) for block in query.blocks]
-        for block, mechanism in zip(query.blocks, mechanisms, strict=True):
+        for mechanism in mechanisms:
             (spend,) = mechanism.spend
-            self._record(replace(spend, sampling=self.shares[block.name].sampling))
+            self._record(replace(spend, sampling=stage.sampling, sample=sample_of(stage)))
         return mechanisms
 
     def _record(self, release: Release) -> None:
@@ -110,13 +96,6 @@ class Levels:
                 self._released[place] = replace(known, count=known.count + 1)
                 return
         self._released.append(release)
-
-    def sampling(self, query: Query) -> Fraction:
-        """With which probability a unit takes part in this round."""
-        rates = {self.shares[block.name].sampling for block in query.blocks}
-        if len(rates) > 1:
-            raise UsageError("the blocks of one query share one sample: give them one rate.")
-        return rates.pop()
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -134,27 +113,47 @@ class Levels:
                 f"{float(least):g}. Give the block a finer step, or promise a smaller epsilon."
             )
 
-    def _expect(self, block: Block, norm: Norm) -> None:
-        if block.norm is not norm:
-            raise InternalFault(
-                f"block {block.name!r} has a bound in {block.norm}; this promise needs {norm} "
-                "(programs ask norm_for)."
-            )
+
+def check_asked(query: Query, planned: Query) -> None:
+    """Raise unless the query asks the planned blocks, no longer than planned."""
+    lengths = [block.length for block in query.blocks]
+    if len(lengths) != len(planned.blocks) or query != planned.shortened(*lengths):
+        raise UsageError("the round asks for other blocks than the plan has.")
 
 
-def _draft(share: Share, promise: Promise) -> Release:
-    """A release of bound 1 whose relative scale follows the share's weight."""
-    each = share.weight / share.count
-    scale = 1 / each if promise.delta == 0 else round_up(1 / math.sqrt(each))
-    norm = _norm(share, promise)
-    mechanism = "laplace" if norm is Norm.L1 else "gaussian"
+def sample_of(stage: Stage) -> str | None:
+    """The name of the sample that the blocks of a round share (accounting/sampling.md)."""
+    if stage.sampling == 1:
+        return None
+    return " + ".join(block.name for block in stage.query.blocks)
+
+
+def _draft(stage: Stage, block: Block) -> Release:
+    """A release of bound 1 whose relative scale follows the block's weight."""
+    each = block.weight / stage.count
+    laplace = block.norm is Norm.L1
+    scale = 1 / each if laplace else round_up(1 / math.sqrt(each))
     return Release(
-        mechanism, Bound(norm, Fraction(1)), scale, count=share.count, sampling=share.sampling
+        "laplace" if laplace else "gaussian",
+        Bound(block.norm, Fraction(1)),
+        scale,
+        count=stage.count,
+        sampling=stage.sampling,
+        sample=sample_of(stage),
     )
 
 
-def _norm(share: Share, promise: Promise) -> Norm:
-    return share.norm or norm_for(promise)
+def _check_norms(promise: Promise, plan: Plan) -> None:
+    """A pure promise is kept by Laplace noise alone."""
+    if norm_for(promise) is Norm.L2:
+        return
+    for stage in plan.stages:
+        for block in stage.query.blocks:
+            if block.norm is not Norm.L1:
+                raise InternalFault(
+                    f"block {block.name!r} has a bound in {block.norm}; this promise needs L1 "
+                    "(programs ask norm_for)."
+                )
 
 
 def _root_up(value: Fraction) -> Fraction:

@@ -1,17 +1,20 @@
-"""A program: what is learned, as init → (query → map → reduce)* → result.
+"""A program: what is learned, as init → (map → reduce)* → result.
 
-It never sees noise levels, shares, ledgers or who holds the data. It declares, before anything is
-read, how it divides the promise (`plan`), and in each round which sums it wants and how much one
-unit may contribute to them (`query`). The framework clips every contribution to that bound, so a
-program that under-declares is clipped, never trusted.
+It never sees noise levels, shares, ledgers or who holds the data. Before anything is read it declares
+its `plan`: which sums each round asks for, how much one unit may contribute to them, and which part
+of the promise pays for each. Nothing of that can change afterwards: a state, which in a federation
+comes from an aggregator that nobody has to trust, chooses only how records are looked at. The
+framework clips every contribution to the planned bound, on the integers that are added
+(sensitivity.md), so a program that under-declares is clipped, never trusted.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -21,44 +24,30 @@ from tacit.crypto.signing import digest
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
-from tacit.privacy.bound import Norm
+from tacit.privacy.bound import Grid, Norm, power_of_two_below
 from tacit.privacy.promise import Promise
+from tacit.programs.contributions import Contribution
 from tacit.programs.prediction import Prediction
 
-__all__ = ["Block", "Learner", "Program", "Query", "Share", "norm_for"]
+__all__ = ["Block", "Learner", "Plan", "Program", "Query", "Stage", "norm_for"]
 
 S = TypeVar("S")
 M = TypeVar("M")
 
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A named part of the promise, spent in `count` equal releases.
-
-    `weight` is relative to the other shares: it divides ε when the promise is pure, and the
-    (ε, δ) budget of Gaussians, which is quadratic in 1/σ, otherwise. With `sampling` below 1 each
-    unit takes part in each of these rounds with that probability, secretly, and the channel scales
-    the sum up accordingly. `norm` is that of its
-    blocks where it is not `norm_for`'s: L1 asks for Laplace noise although δ > 0.
-    """
-
-    name: str
-    weight: Fraction
-    count: int = 1
-    sampling: Fraction = Fraction(1)
-    norm: Norm | None = None
-
-    def __post_init__(self) -> None:
-        if self.weight <= 0 or self.count < 1 or not 0 < self.sampling <= 1:
-            raise UsageError(f"a share needs weight > 0, count ≥ 1, 0 < sampling ≤ 1, not {self}.")
+# Where a block names no step: contributions are rounded to this part of its bound. So squares of
+# what one unit contributes add up below 2^52, which floating point adds exactly.
+FINENESS = Fraction(1, 2**24)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A slice of the vector, paid from the share of the same name (PEM's ε-splitting).
+    """A slice of the vector with its own bound and its own part of the promise (PEM's ε-splitting).
 
-    bound   the largest `norm` of one unit's contribution; longer ones are shortened to it
-    step    contributions are rounded to its multiples; by default fine enough not to matter
+    length   of the slice; at most so much, where a state may ask for less (`Program.asked`)
+    bound    the largest `norm` of one unit's contribution; longer ones are shortened to it
+    step     contributions are whole multiples of it: a power of two; by default 2^−24 of the bound
+    weight   of the promise, relative to all other blocks of the plan, for all rounds of its stage:
+             it divides ε when the promise is pure, and 1/σ² of Gaussian noise otherwise
     """
 
     name: str
@@ -66,12 +55,33 @@ class Block:
     norm: Norm
     bound: Fraction
     step: Fraction | None = None
+    weight: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", Norm(self.norm))
         object.__setattr__(self, "bound", Fraction(self.bound))
-        if self.length < 1 or self.bound <= 0:
-            raise UsageError(f"a block needs length ≥ 1 and bound > 0, not {self}.")
+        object.__setattr__(self, "weight", Fraction(self.weight))
+        if self.length < 1 or self.bound <= 0 or self.weight <= 0:
+            raise UsageError(f"a block needs length ≥ 1, bound > 0 and weight > 0, not {self}.")
+        step = power_of_two_below(self.bound * FINENESS) if self.step is None else self.step
+        object.__setattr__(self, "step", Grid(step).step)
+        if self.limit < 1:
+            raise UsageError(f"block {self.name!r}: its step is larger than its bound.")
+
+    @property
+    def grid(self) -> Grid:
+        assert self.step is not None  # filled in above
+        return Grid(self.step)
+
+    @property
+    def limit(self) -> int:
+        """The largest norm of one unit's contribution, in whole steps."""
+        return int(self.bound / self.grid.step)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far adding or removing one unit moves the sum: `limit` steps."""
+        return self.limit * self.grid.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,65 @@ class Query:
     def split(self, vector: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The blocks of a sum by name."""
         return {block.name: vector[..., place] for block, place in self.slices()}
+
+    def shortened(self, *lengths: int) -> Query:
+        """The same blocks with so many coordinates each: never more than planned."""
+        blocks = zip(self.blocks, lengths, strict=True)
+        if any(length > block.length for block, length in blocks):
+            raise UsageError("a round cannot ask for longer vectors than the plan has.")
+        pairs = zip(self.blocks, lengths, strict=True)
+        return Query(tuple(replace(block, length=length) for block, length in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`count` rounds that ask the same, one after another.
+
+    With `sampling` below 1 each unit takes part in each of these rounds with that probability,
+    secretly, in all blocks or in none, and the channel scales the sum up accordingly.
+    """
+
+    query: Query
+    count: int = 1
+    sampling: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not 0 < self.sampling <= 1:
+            raise UsageError(
+                f"a stage needs count ≥ 1 and 0 < sampling ≤ 1, not {self.count}, {self.sampling}."
+            )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All rounds of a run, fixed before any record is read."""
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stages", tuple(self.stages))
+        names = [block.name for stage in self.stages for block in stage.query.blocks]
+        if not names or len(set(names)) < len(names):
+            raise UsageError("a plan needs at least one block, each with a name of its own.")
+
+    @cached_property
+    def rounds(self) -> int:
+        return sum(stage.count for stage in self.stages)
+
+    def stage(self, number: int) -> Stage:
+        """That of round `number`, from 1; UsageError if the plan has no such round."""
+        left = number
+        for stage in self.stages if number >= 1 else ():
+            if left <= stage.count:
+                return stage
+            left -= stage.count
+        raise UsageError(f"the plan has rounds 1 to {self.rounds}; there is no round {number}.")
+
+    def sampled(self, rate: Fraction) -> Plan:
+        """The same rounds over secret samples."""
+        if rate == 1:
+            return self
+        return Plan(tuple(replace(stage, sampling=rate) for stage in self.stages))
 
 
 class Learner(ABC):
@@ -135,33 +204,44 @@ class Learner(ABC):
 
 
 class Program(Learner, Generic[S, M]):
-    """Written once; run through every channel. States are dataclasses of arrays and numbers."""
+    """Written once; run through every channel. States are dataclasses of arrays and numbers.
+
+    A state class names in `varies` the fields that change from round to round, and in `grows` those
+    of them whose shape does too; only these are sent. Everything else follows from the study, and
+    everyone takes it from the first state that they compute themselves (states.py).
+    """
 
     # The dataclasses that `init` and `reduce` return; sent as bytes, like models.
     states: ClassVar[tuple[type[Any], ...]] = ()
-
-    def prepare(self, batch: Encoded, state: S) -> Encoded:
-        """What can be done to a batch once for all rounds; `map` sees what this returns.
-
-        It may depend on the state only in what never changes from round to round.
-        """
-        return batch
 
     @abstractmethod
     def init(self, schema: Schema, promise: Promise) -> S:
         """The state before any data."""
 
     @abstractmethod
-    def plan(self, state: S) -> Sequence[Share]:
-        """How the promise is divided over all rounds; fixed once and for all by the first state."""
+    def plan(self, first: S) -> Sequence[Stage]:
+        """All rounds, from the first state: what they ask, and what pays for it."""
+
+    def asked(self, state: S, query: Query) -> Query | None:
+        """What is asked of the planned round: all of it, shorter vectors, or nothing any more."""
+        return query
+
+    def prepare(self, batch: Encoded, first: S) -> Encoded:
+        """What can be done to a batch once for all rounds; `map` sees what this returns.
+
+        It is given the first state, which holds nothing of anybody's data, and no other.
+        """
+        return batch
 
     @abstractmethod
-    def query(self, state: S) -> Query | None:
-        """What the next round asks, or None when there is nothing left to ask."""
+    def map(
+        self, batch: Encoded, state: S, query: Query
+    ) -> NDArray[np.float64] | Sequence[Contribution]:
+        """What each record contributes: one row each, or for each block a `Contribution`.
 
-    @abstractmethod
-    def map(self, batch: Encoded, state: S) -> NDArray[np.float64]:
-        """One row of contributions for each record of the batch."""
+        Which round it is, the query tells, not the state. A record's contribution may depend on
+        nothing but the record, the state and the query: not on the batch it is in.
+        """
 
     @abstractmethod
     def reduce(self, total: NDArray[np.float64], state: S) -> S:
@@ -170,14 +250,6 @@ class Program(Learner, Generic[S, M]):
     @abstractmethod
     def result(self, state: S) -> M:
         """The model."""
-
-    def map_sum(self, batch: Encoded, state: S) -> NDArray[np.int64] | None:
-        """Optional fast path for the record unit: the sum of clipped contributions on the grid.
-
-        Exactly what clipping, rounding and adding the rows of `map` gives (the contract suite
-        compares), without building the rows. None: there is no fast path.
-        """
-        return None
 
 
 def norm_for(promise: Promise) -> Norm:
