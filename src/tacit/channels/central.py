@@ -20,7 +20,7 @@ from tacit.errors import UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
-from tacit.privacy.promise import Promise
+from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.release import Release
 from tacit.programs.contribute import decoded
 from tacit.programs.holding import Holding
@@ -84,7 +84,7 @@ class Central:
         plan = self._sampled(program.plan(state))
         done, planned = 0, sum(share.count for share in plan)
         choosing, rest = _divided(promise, self.selection, planned)
-        levels = Levels.planned(rest, plan)
+        levels = Levels.planned(rest, plan, together=_together(program.query(state), plan))
         choices: list[Release] = []
         holding = Holding(program, records, promise, self.engine.map_sum)
         while (query := program.query(state)) is not None:
@@ -115,6 +115,7 @@ class Central:
         """
         if self.selection is not None:
             raise UsageError("windows are released whole: leave selection out when following.")
+        _check_windows(promise)
         state = program.init(schema, promise)
         shares = {share.name: share for share in self._sampled(program.plan(state))}
         releases: tuple[Release, ...] = ()
@@ -124,7 +125,7 @@ class Central:
                 return
             window = f"window {number}"
             plan = [replace(shares[block.name], count=1) for block in query.blocks]
-            levels = Levels.planned(promise, plan)
+            levels = Levels.planned(promise, plan, together=_together(query, plan))
             with self._reserved(promise, program, window) as reservation:
                 holding = Holding(program, records, promise, self.engine.map_sum)
                 total = holding.sum(state, query, levels.sampling(query), self.randomness)
@@ -136,9 +137,15 @@ class Central:
             yield Outcome(program.result(state), state, certificate, number)
 
     def _sampled(self, plan: Sequence[Share]) -> list[Share]:
-        if self.sampling == 1:
-            return list(plan)
-        return [replace(share, sampling=self.sampling) for share in plan]
+        found = list(plan)
+        if self.sampling < 1:
+            found = [replace(share, sampling=self.sampling) for share in plan]
+        if self.selection is not None and any(share.sampling < 1 for share in found):
+            raise UsageError(
+                "a selection looks at the sums of the sample that are then released, which is not "
+                "accounted for together: leave out selection, or leave sampling at 1."
+            )
+        return found
 
     def _reserved(
         self, promise: Promise, program: Program[S, M], part: str | None = None
@@ -187,6 +194,39 @@ class Central:
             promise_holds=program.promise_holds,
             ledger=None if self.ledger is None else self.ledger.head,
         )
+
+
+def _check_windows(promise: Promise) -> None:
+    """Only a record that comes or goes lies in one window alone (accounting/parts.md)."""
+    if not promise.is_private or (promise.unit, promise.adjacency) == (
+        Unit.RECORD,
+        Adjacency.ADD_REMOVE,
+    ):
+        return
+    raise UsageError(
+        "following windows promises for a record that is added or removed: a "
+        f"{promise.unit} under {promise.adjacency!r} can touch several windows. Promise unit "
+        "'record' and adjacency 'add-remove', or run each window by itself, under a ledger."
+    )
+
+
+def _together(query: Query | None, plan: Sequence[Share]) -> list[list[str]]:
+    """Which shares are asked of one sample: all in every round, or one after another.
+
+    It follows from the first query; `Levels` holds every later one to it.
+    """
+    secret = [share.name for share in plan if share.sampling < 1]
+    if not secret or query is None:
+        return []
+    asked = {block.name for block in query.blocks}
+    if asked == set(secret) and len({share.count for share in plan}) == 1:
+        return [secret]
+    if len(asked) == 1:
+        return [[name] for name in secret]
+    raise UsageError(
+        "sampling needs a program whose every round asks for all of its blocks, or each for one: "
+        "leave sampling at 1 for this program."
+    )
 
 
 def _divided(

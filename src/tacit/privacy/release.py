@@ -44,6 +44,8 @@ class Release:
     def __post_init__(self) -> None:
         if self.count < 1 or self.length < 1:
             raise PromiseError(f"a release needs count and length of at least 1, not {self}.")
+        if self.step < 0:
+            raise PromiseError(f"a grid's step is at least 0, not {self.step}.")
         if not 0 < self.sampling <= 1:
             raise PromiseError(f"a sampling rate lies in (0, 1], not {self.sampling}.")
         if self.sample is not None and self.sampling == 1:

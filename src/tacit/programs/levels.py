@@ -8,7 +8,7 @@ change from round to round (PEM's dynamic L) while the cost of a round stays as 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from tacit.privacy.accounting import calibrate
 from tacit.privacy.accounting.losses import least_steps
 from tacit.privacy.bound import Bound, Grid, Norm, power_of_two_below, round_up
 from tacit.privacy.mechanisms import Gaussian, Laplace
-from tacit.privacy.promise import Promise
+from tacit.privacy.promise import Promise, Unit
 from tacit.privacy.release import Release
 from tacit.programs.program import Block, Query, Share, norm_for
 
@@ -41,6 +41,9 @@ class Levels:
 
     `parts` is 1 where one place adds all the noise; above it, each mechanism adds one part, and the
     plan is kept by the sum of that many (a federation of servers that do not trust one another).
+
+    `together` are the shares that are asked of one secret sample, in one query: their releases are
+    one before amplification. It is what a channel that draws samples has to say.
     """
 
     promise: Promise
@@ -49,18 +52,27 @@ class Levels:
     used: dict[str, int] = field(default_factory=dict)
     _released: list[Release] = field(default_factory=list)
     parts: int = 1
+    together: tuple[frozenset[str], ...] = ()
 
     @classmethod
-    def planned(cls, promise: Promise, plan: Sequence[Share], parts: int = 1) -> Levels:
+    def planned(
+        cls,
+        promise: Promise,
+        plan: Sequence[Share],
+        parts: int = 1,
+        together: Iterable[Iterable[str]] = (),
+    ) -> Levels:
+        groups = tuple(frozenset(names) for names in together)
+        _check_sampling(promise, plan, groups)
         shares = {share.name: share for share in plan}
         if len(shares) < len(plan) or not plan:
             raise UsageError("a plan needs at least one share, each with a name of its own.")
         if not promise.is_private:
-            return cls(promise, shares, {}, parts=parts)
-        drafts = [_draft(share, promise) for share in plan]
+            return cls(promise, shares, {}, parts=parts, together=groups)
+        drafts = [_draft(share, promise, groups) for share in plan]
         scales = [release.scale for release in calibrate(promise, drafts)]
         multipliers = {s.name: c for s, c in zip(plan, scales, strict=True) if c is not None}
-        return cls(promise, shares, multipliers, parts=parts)
+        return cls(promise, shares, multipliers, parts=parts, together=groups)
 
     def mechanism(self, block: Block) -> Laplace | Gaussian:
         """The noise of one block, with what rounding single contributions adds to its bound."""
@@ -81,6 +93,7 @@ class Levels:
 
     def count(self, query: Query) -> None:
         """Count a round against the plan; UsageError if it has no such round left."""
+        self._check_sample(query)
         for block in query.blocks:
             share = self.shares.get(block.name)
             if share is None:
@@ -99,9 +112,13 @@ class Levels:
         if not self.promise.is_private:
             return []
         mechanisms = [self.mechanism(block) for block in query.blocks]
-        for block, mechanism in zip(query.blocks, mechanisms, strict=True):
-            (spend,) = mechanism.spend
-            self._record(replace(spend, sampling=self.shares[block.name].sampling))
+        spends = [spend for mechanism in mechanisms for spend in mechanism.spend]
+        rate = self.sampling(query)
+        if rate < 1:
+            self._record_sample([replace(spend, sampling=rate) for spend in spends], query)
+        else:
+            for spend in spends:
+                self._record(spend)
         return mechanisms
 
     def _record(self, release: Release) -> None:
@@ -110,6 +127,32 @@ class Levels:
                 self._released[place] = replace(known, count=known.count + 1)
                 return
         self._released.append(release)
+
+    def _record_sample(self, releases: Sequence[Release], query: Query) -> None:
+        """All blocks of a round, under one name; rounds that are wholly alike are counted."""
+        samples: dict[str | None, list[Release]] = {}
+        for release in self._released:
+            samples.setdefault(release.sample, []).append(release)
+        for known in samples.values():
+            if [replace(r, count=1, sample=None) for r in known] == list(releases):
+                for release in known:
+                    place = self._released.index(release)
+                    self._released[place] = replace(release, count=release.count + 1)
+                return
+        name = ", ".join(block.name for block in query.blocks)
+        while name in samples:  # of the same blocks, but other bounds
+            name += "′"
+        self._released += [replace(release, sample=name) for release in releases]
+
+    def _check_sample(self, query: Query) -> None:
+        """A query asks one sample for what the plan has asked one sample for: no more, no less."""
+        names = frozenset(block.name for block in query.blocks)
+        shares = [self.shares[name] for name in names if name in self.shares]
+        if any(share.sampling < 1 for share in shares) and names not in self.together:
+            raise UsageError(
+                f"the query asks one sample for {', '.join(sorted(names))}, which the plan does "
+                "not ask for together: leave sampling at 1 for this program."
+            )
 
     def sampling(self, query: Query) -> Fraction:
         """With which probability a unit takes part in this round."""
@@ -142,14 +185,39 @@ class Levels:
             )
 
 
-def _draft(share: Share, promise: Promise) -> Release:
+def _check_sampling(
+    promise: Promise, plan: Sequence[Share], together: Sequence[frozenset[str]]
+) -> None:
+    """Only what a channel says it asks a sample for is amplified."""
+    secret = [share.name for share in plan if share.sampling < 1]
+    if not secret:
+        return
+    if promise.unit is Unit.HOLDER:
+        raise UsageError(
+            "a sample of one holder hides nobody: with unit 'holder' leave sampling at 1, or "
+            "promise for records or persons."
+        )
+    if sorted(name for names in together for name in names) != sorted(secret):
+        raise UsageError(
+            f"sampling is below 1 for {', '.join(secret)}, but it is not known which of them are "
+            "asked of one sample, or no sample is drawn here at all: leave sampling at 1."
+        )
+
+
+def _draft(share: Share, promise: Promise, together: Sequence[frozenset[str]]) -> Release:
     """A release of bound 1 whose relative scale follows the share's weight."""
+    sample = next((", ".join(sorted(g)) for g in together if share.name in g), None)
     each = share.weight / share.count
     scale = 1 / each if promise.delta == 0 else round_up(1 / math.sqrt(each))
     norm = _norm(share, promise)
     mechanism = "laplace" if norm is Norm.L1 else "gaussian"
     return Release(
-        mechanism, Bound(norm, Fraction(1)), scale, count=share.count, sampling=share.sampling
+        mechanism,
+        Bound(norm, Fraction(1)),
+        scale,
+        count=share.count,
+        sampling=share.sampling,
+        sample=sample if share.sampling < 1 else None,
     )
 
 
