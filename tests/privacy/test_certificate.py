@@ -10,14 +10,22 @@ from fractions import Fraction
 import pytest
 
 from tacit.crypto.signing import SigningKey, digest
-from tacit.errors import CertificateInvalid
+from tacit.errors import CertificateInvalid, PromiseError
 from tacit.privacy import Bound, Certificate, Norm, Promise, Release
 from tacit.privacy.amplification import shuffle
 from tacit.privacy.amplified import Amplified, Hidden
-from tacit.privacy.certificate import Participation
+from tacit.privacy.certificate import Participation, Witness, statement
+from tacit.privacy.certificate_parts import FORMAT_2, FORMAT_3
 from tacit.privacy.mechanisms import Gaussian, L2Laplace, Laplace
 
 KEY = SigningKey.generate()
+SAMPLED = Release(
+    "laplace",
+    Bound(Norm.L1, Fraction(1)),
+    Fraction(7),
+    sampling=Fraction(1, 10),
+    sample="sums, counts",
+)
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -133,6 +141,7 @@ def test_every_kind_of_release_survives(tmp_path: object) -> None:
             count=9,
             sampling=Fraction(1, 100),
         ),
+        SAMPLED,
     )
     made = certificate(Promise(5.0, 1e-6), releases=releases).signed(KEY, NOW)
     assert Certificate.from_json(made.to_json()).releases == releases
@@ -181,23 +190,101 @@ def test_the_central_figure_is_recomputed() -> None:
     assert verdict.central < 0.6
 
 
-def test_without_a_central_figure_nothing_changes() -> None:
-    """Certificates of before stay as they were, and whoever knows no other does not overlook it."""
-    text = certificate().signed(KEY, NOW).to_json()
-    assert '"format":"tacit certificate 2"' in text
-    assert "amplified" not in text
-    assert certificate().signed(KEY, NOW).verify().central is None
-    crowd = of_a_crowd().to_json()
-    assert '"format":"tacit certificate 3"' in crowd
-    for changed in (crowd.replace("certificate 3", "certificate 2"), text.replace("e 2", "e 3")):
+def test_formats_of_version_0_1_keep_their_bytes() -> None:
+    """They are read, written back and verified as they were; nothing new fits into them."""
+    plain = certificate(format=FORMAT_2).signed(KEY, NOW)
+    crowd = of_a_crowd(format=FORMAT_3)
+    for made in (plain, crowd):
+        text = made.to_json()
+        assert Certificate.from_json(text) == made
+        assert made.verify().epsilon > 0
+        for word in ("conditions", "holders_per_person", "sample"):
+            assert f'"{word}"' not in text
+    assert "amplified" not in plain.to_json()
+    for changed in (
+        crowd.to_json().replace("certificate 3", "certificate 2"),
+        crowd.to_json().replace("certificate 3", "certificate 4"),
+        plain.to_json().replace("certificate 2", "certificate 3"),
+        plain.to_json().replace("certificate 2", "certificate 4"),
+        of_a_crowd().to_json().replace("certificate 4", "certificate 3"),
+    ):
         with pytest.raises(CertificateInvalid):
             Certificate.from_json(changed)
+    for more in ({"conditions": ("x",)}, {"holders_per_person": 2}, {"releases": (SAMPLED,)}):
+        person = Promise(1.0, 0.0, "person")  # type: ignore[arg-type]
+        with pytest.raises(PromiseError, match="no room"):
+            certificate(person, format=FORMAT_2, **more)
+
+
+# What a server of version 0.1 signed, to the byte: later versions must still find it signed.
+OLD_STATEMENT = (
+    b'{"format":"tacit statement 1","participation":{"fewest":2,"holders":3,"rounds":4},'
+    b'"promise":{"adjacency":"add-remove","delta":"0.0","epsilon":"1.0","unit":"record"},'
+    b'"releases":[{"bound":{"norm":"L1","value":"1"},"count":1,"length":1,"mechanism":"laplace",'
+    b'"parameters":{},"part":null,"sampling":"1","scale":"2","step":"0"}],'
+    b'"secure_randomness":true,"study":"cafe"}'
+)
+
+
+def test_what_servers_of_version_0_1_signed() -> None:
+    release = Release("laplace", Bound(Norm.L1, Fraction(1)), Fraction(2))
+    fields: dict[str, object] = {
+        "releases": (release,),
+        "study": "cafe",
+        "participation": Participation(3, 2, 4),
+        "witnesses": (Witness(KEY.public_key, KEY.sign(OLD_STATEMENT)),),
+    }
+    old = certificate(**fields, format=FORMAT_2).signed(KEY, NOW)  # type: ignore[arg-type]
+    assert old.statement == OLD_STATEMENT
+    old.verify()
+    with pytest.raises(CertificateInvalid, match="did not sign"):  # it vouches for no new one
+        certificate(**fields).signed(KEY, NOW).verify()  # type: ignore[arg-type]
+
+
+def test_conditions_and_holders_per_person() -> None:
+    person = Promise(1.0, 0.0, "person")  # type: ignore[arg-type]
+    conditions = ("The set of classes is public.", "The number of columns is public.")
+    made = certificate(person, conditions=conditions, holders_per_person=3).signed(KEY, NOW)
+    read = Certificate.from_json(made.to_json())
+    assert read == made
+    verdict = read.verify()
+    assert verdict.conditions == conditions
+    assert any("up to 3 holders" in text for text in verdict.warnings)
+    for lie in ({"conditions": conditions[:1]}, {"holders_per_person": 1}):
+        with pytest.raises(CertificateInvalid, match="signature"):
+            replace(made, **lie).verify()
+    for promise, many in ((person, 0), (Promise(1.0), 2)):
+        with pytest.raises(PromiseError, match="holders per person"):
+            certificate(promise, holders_per_person=many)
+    none = made.to_json().replace('"holders_per_person":3', '"holders_per_person":0')
+    with pytest.raises(CertificateInvalid, match="impossible"):
+        Certificate.from_json(none)
+
+
+def test_servers_sign_how_many_holders_a_person_may_have() -> None:
+    person = Promise(1.0, 0.0, "person")  # type: ignore[arg-type]
+    part = Participation(3, 2, 4)
+    for many in (1, 2):
+        laplace = certificate().releases
+        word = KEY.sign(statement("cafe", person, laplace, part, True, 2))
+        made = certificate(
+            person,
+            study="cafe",
+            participation=part,
+            holders_per_person=many,
+            witnesses=(Witness(KEY.public_key, word),),
+        ).signed(KEY, NOW)
+        if many == 2:
+            made.verify()
+        else:
+            with pytest.raises(CertificateInvalid, match="did not sign"):
+                made.verify()
 
 
 def test_any_change_of_any_byte_of_the_central_figure_is_found() -> None:
     data = of_a_crowd().to_json().encode()
     start = data.index(b'"amplified"')
-    for place in range(start, data.index(b'"format"')):
+    for place in range(start, data.index(b'"conditions"')):
         for flip in (0x01, 0x20):
             changed = bytearray(data)
             changed[place] ^= flip

@@ -113,7 +113,7 @@ class TestLevels:
     def test_sampling_is_amplified_and_recorded(self) -> None:
         rate = Fraction(1, 100)
         sampled_levels = Levels.planned(
-            Promise(1.0, 1e-6), [Share("a", Fraction(1), 100, sampling=rate)]
+            Promise(1.0, 1e-6), [Share("a", Fraction(1), 100, sampling=rate)], together=[["a"]]
         )
         full = Levels.planned(Promise(1.0, 1e-6), [Share("a", Fraction(1), 100)])
         assert sampled_levels.multipliers["a"] < full.multipliers["a"] / 10

@@ -82,6 +82,8 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
         if certificate.participation is None
         else asdict(certificate.participation),
         "witnesses": [witness.public_key for witness in certificate.witnesses],
+        "holders_per_person": certificate.holders_per_person,
+        "conditions": list(verdict.conditions),
         "warnings": list(verdict.warnings),
     }
 
@@ -119,6 +121,8 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
         table.add_row("noise attested by", f"{len(certificate.witnesses)} servers: {keys}")
     table.add_row("signed by", f"{verdict.signer} on {certificate.issued}")
     table.add_row("model", "the one it was issued for" if subject else "not here, so not checked")
+    for condition in verdict.conditions:
+        table.add_row("provided that", condition)
     for warning in verdict.warnings:
         table.add_row("[yellow]note[/]", warning)
     people().print(table)

@@ -12,24 +12,31 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 from tacit import __version__
 from tacit.crypto.signing import SigningKey, canonical, fingerprint, signed_by
-from tacit.errors import CertificateInvalid, TacitError
+from tacit.errors import CertificateInvalid, PromiseError, TacitError
 from tacit.privacy.amplified import Amplified
-from tacit.privacy.bound import Bound
-from tacit.privacy.promise import Adjacency, Promise
+from tacit.privacy.certificate_parts import (
+    FORMAT,
+    FORMAT_2,
+    FORMAT_3,
+    OLD_FORMATS,
+    Participation,
+    Witness,
+    promise_document,
+    promise_of,
+    release_document,
+    release_of,
+    statement,
+)
+from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.recompute import recomputed_epsilon
 from tacit.privacy.release import Release
 
 __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 
-FORMAT = "tacit certificate 2"
-# With a central figure beside the local promise; who does not know of it must not overlook it.
-FORMAT_AMPLIFIED = "tacit certificate 3"
-STATEMENT = "tacit statement 1"
 # How far the verifier's own numerical integration may exceed the accountant's.
 TOLERANCE = 1e-3
 
@@ -42,7 +49,10 @@ NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 class Verdict:
     """What a verification found: the recomputed cost, who signed, and what to keep in mind.
 
-    central  the recomputed epsilon of the central figure, if there is one
+    central     the recomputed epsilon of the central figure, if there is one
+    conditions  what must be public or otherwise true for the promise to hold
+    superseded  why the promise is not established although nothing was changed, if so: the
+                certificate was written by a version whose accounting or protocol had a fault
     """
 
     epsilon: float
@@ -50,46 +60,8 @@ class Verdict:
     signer: str
     warnings: tuple[str, ...]
     central: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Participation:
-    """Who really took part in a study: how many holders in all, and in its smallest round."""
-
-    holders: int
-    fewest: int
-    rounds: int
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """Somebody who added noise, and signs what it was: see `statement`."""
-
-    public_key: str
-    signature: str
-
-
-def statement(
-    study: str,
-    promise: Promise,
-    releases: tuple[Release, ...],
-    participation: Participation,
-    secure_randomness: bool,
-) -> bytes:
-    """What each server of a study signs of its own work, from its own books.
-
-    A certificate repeats all of it, so whoever verifies the certificate checks the servers' word
-    too, and no aggregator can claim noise that was not added.
-    """
-    document = {
-        "format": STATEMENT,
-        "study": study,
-        "promise": _promise_document(promise),
-        "releases": [_release_document(release) for release in releases],
-        "participation": asdict(participation),
-        "secure_randomness": secure_randomness,
-    }
-    return canonical(document)
+    conditions: tuple[str, ...] = ()
+    superseded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +77,10 @@ class Certificate:
     study        SHA-256 of the study that the result was agreed in, if there was one
     participation, witnesses   who took part in it, and who added its noise
     amplified    the smaller, central figure of reports that were mixed, under its assumption
+    conditions   what must be public or otherwise true for the promise to hold, in words
+    holders_per_person   with how many holders of the study one person may be: so many times one
+                 holder's contribution are covered by the bounds
+    format       of the document; old ones are read and verified, never written anew
     """
 
     promise: Promise
@@ -123,10 +99,26 @@ class Certificate:
     participation: Participation | None = None
     witnesses: tuple[Witness, ...] = ()
     amplified: Amplified | None = None
+    conditions: tuple[str, ...] = ()
+    holders_per_person: int = 1
+    format: str = FORMAT
     issued: str = ""
     library: str = f"tacit {__version__}"
     public_key: str = ""
     signature: str = ""
+
+    def __post_init__(self) -> None:
+        many = self.holders_per_person
+        if many < 1 or (many > 1 and self.promise.unit is not Unit.PERSON):
+            raise PromiseError(
+                f"a certificate for a {self.promise.unit} cannot count {many} holders per person: "
+                "it is 1, or more where the unit is a person."
+            )
+        said = (self.conditions, many) != ((), 1) or any(
+            r.sample is not None for r in self.releases
+        )
+        if self.format in OLD_FORMATS and said:
+            raise PromiseError(f"{self.format!r} has no room for conditions, holders or samples.")
 
     def signed(self, key: SigningKey, now: datetime | None = None) -> Certificate:
         """The same certificate, dated and signed."""
@@ -144,6 +136,12 @@ class Certificate:
             found.append(INSECURE)
         if any(release.mechanism == "l2-laplace" for release in self.releases):
             found.append(IDEALISED)
+        if self.holders_per_person > 1:
+            found.append(
+                f"A person may be with up to {self.holders_per_person} holders: every bound is "
+                "that many times what one holder contributes for her. Who is with more is "
+                "protected less."
+            )
         if not self.promise_holds:
             found.append("The method was run as published; its promise does NOT hold.")
         return tuple(found)
@@ -181,8 +179,14 @@ class Certificate:
             )
         epsilon = self._recompute()
         central = self._recompute_central(epsilon)
-        signed = fingerprint(self.public_key)
-        return Verdict(epsilon, self.promise.delta, signed, self.warnings, central)
+        return Verdict(
+            epsilon,
+            self.promise.delta,
+            fingerprint(self.public_key),
+            self.warnings,
+            central,
+            self.conditions,
+        )
 
     def _check_signature(self, signer: str | None) -> None:
         if not signed_by(self.public_key, self.signature, canonical(self._document())):
@@ -199,7 +203,13 @@ class Certificate:
         if self.study is None or self.participation is None:
             return None
         return statement(
-            self.study, self.promise, self.releases, self.participation, self.secure_randomness
+            self.study,
+            self.promise,
+            self.releases,
+            self.participation,
+            self.secure_randomness,
+            self.holders_per_person,
+            self.format,
         )
 
     def _check_witnesses(self) -> None:
@@ -236,16 +246,22 @@ class Certificate:
         return self.amplified.recomputed(self.releases, local, people, TOLERANCE)
 
     def _document(self) -> dict[str, Any]:
-        """Everything but the signature. Without a central figure nothing is said of one, so that
-        certificates from before there were any keep their bytes."""
-        central = {} if self.amplified is None else {"amplified": self.amplified.document()}
+        """Everything but the signature. Old formats keep their bytes: format 2 says nothing of a
+        central figure, and neither of conditions, holders per person or samples."""
+        old = self.format in OLD_FORMATS
+        more: dict[str, Any] = {}
+        if self.format != FORMAT_2:
+            more["amplified"] = None if self.amplified is None else self.amplified.document()
+        if not old:
+            more["conditions"] = list(self.conditions)
+            more["holders_per_person"] = self.holders_per_person
         return {
-            "format": FORMAT if self.amplified is None else FORMAT_AMPLIFIED,
-            **central,
-            "promise": _promise_document(self.promise),
+            "format": self.format,
+            **more,
+            "promise": promise_document(self.promise),
             "promise_holds": self.promise_holds,
             "trust": self.trust,
-            "releases": [_release_document(release) for release in self.releases],
+            "releases": [release_document(release, old) for release in self.releases],
             "accountant": self.accountant,
             "program": self.program,
             "program_digest": self.program_digest,
@@ -263,44 +279,16 @@ class Certificate:
         }
 
 
-def _promise_document(promise: Promise) -> dict[str, str]:
-    return {
-        "epsilon": repr(promise.epsilon),
-        "delta": repr(promise.delta),
-        "unit": promise.unit.value,
-        "adjacency": promise.adjacency.value,
-    }
-
-
-def _release_document(release: Release) -> dict[str, Any]:
-    bound = release.bound
-    return {
-        "mechanism": release.mechanism,
-        "bound": None if bound is None else {"norm": bound.norm.value, "value": str(bound.value)},
-        "scale": None if release.scale is None else str(release.scale),
-        "step": str(release.step),
-        "length": release.length,
-        "count": release.count,
-        "sampling": str(release.sampling),
-        "parameters": {name: str(value) for name, value in release.parameters.items()},
-        "part": release.part,
-    }
-
-
 def _certificate(document: Mapping[str, Any]) -> Certificate:
-    if document["format"] not in (FORMAT, FORMAT_AMPLIFIED):
+    written = document["format"]
+    if written not in (FORMAT, *OLD_FORMATS):
         raise CertificateInvalid("it has another format: use the version of tacit that made it.")
-    promise = document["promise"]
-    plain = ("trust", "accountant", "program", "program_digest", "schema_digest", "subject")
-    signature = ("issued", "library", "public_key", "signature")
+    old = written in OLD_FORMATS
+    plain = ("format", "trust", "accountant", "program", "program_digest", "schema_digest")
+    signature = ("subject", "issued", "library", "public_key", "signature")
     return Certificate(
-        promise=Promise(
-            float(promise["epsilon"]),
-            float(promise["delta"]),
-            promise["unit"],
-            promise["adjacency"],
-        ),
-        releases=tuple(_release(entry) for entry in document["releases"]),
+        promise=promise_of(document["promise"]),
+        releases=tuple(release_of(entry, old) for entry in document["releases"]),
         secure_randomness=bool(document["secure_randomness"]),
         promise_holds=bool(document["promise_holds"]),
         remarks=tuple(document["remarks"]),
@@ -309,6 +297,8 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         participation=_participation(document["participation"]),
         witnesses=tuple(Witness(**_texts(entry)) for entry in document["witnesses"]),
         amplified=_amplified(document),
+        conditions=() if old else tuple(str(text) for text in document["conditions"]),
+        holders_per_person=1 if old else int(document["holders_per_person"]),
         **{name: str(document[name]) for name in plain + signature},
     )
 
@@ -318,26 +308,14 @@ def _participation(entry: Mapping[str, Any] | None) -> Participation | None:
 
 
 def _amplified(document: Mapping[str, Any]) -> Amplified | None:
-    """Where the format says so; a figure under the other format is found as an added byte."""
-    if document["format"] == FORMAT:
+    """Where the format has one; a figure under format 2 is found as an added byte."""
+    if document["format"] == FORMAT_2:
         return None
-    return Amplified.from_document(document["amplified"])
+    figure = document["amplified"]
+    if figure is None and document["format"] == FORMAT_3:
+        raise CertificateInvalid("format 3 is that of a central figure, and there is none.")
+    return None if figure is None else Amplified.from_document(figure)
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in entry.items()}
-
-
-def _release(entry: Mapping[str, Any]) -> Release:
-    bound = entry["bound"]
-    return Release(
-        mechanism=str(entry["mechanism"]),
-        bound=None if bound is None else Bound(bound["norm"], Fraction(bound["value"])),
-        scale=None if entry["scale"] is None else Fraction(entry["scale"]),
-        step=Fraction(entry["step"]),
-        length=int(entry["length"]),
-        count=int(entry["count"]),
-        sampling=Fraction(entry["sampling"]),
-        parameters={name: Fraction(value) for name, value in entry["parameters"].items()},
-        part=entry["part"],
-    )

@@ -30,11 +30,13 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Pure:
-    """ε-DP, `count` times; `rho` is its concentrated cost."""
+    """ε-DP, `count` times; `rho` is its concentrated cost. Of a sample of rate q, until `_sampled`
+    has made use of that."""
 
     epsilon: float
     rho: float
     count: int
+    q: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,12 @@ def recomputed_epsilon(
     releases: Sequence[Release], delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
 ) -> float:
     """The ε of these releases together, for one unit."""
-    common = [_loss(r, adjacency) for r in releases if r.part is None]
-    parts: dict[str, list[_Loss]] = {}
+    common = [r for r in releases if r.part is None]
+    parts: dict[str, list[Release]] = {}
     chosen_by_value: set[str] = set()
     for release in releases:
         if release.part is not None:
-            parts.setdefault(release.part, []).append(_loss(release, adjacency))
+            parts.setdefault(release.part, []).append(release)
             if release.mechanism not in _ON_THE_DEVICE:
                 chosen_by_value.add(release.part)
     # One unit lies in one part; an exchanged unit may leave one part and enter another, unless
@@ -68,15 +70,54 @@ def recomputed_epsilon(
     sets = [[parts[name]] for name in parts if name not in chosen_by_value]
     if movable or not sets:
         sets += [list(some) for some in combinations(movable, touched)]
-    return max(_epsilon([*common, *(x for p in chosen for x in p)], delta) for chosen in sets)
+    touching = ([*common, *(x for p in chosen for x in p)] for chosen in sets)
+    return max(_epsilon(_losses(some, adjacency), delta) for some in touching)
+
+
+def _losses(releases: Sequence[Release], adjacency: Adjacency) -> list[_Loss]:
+    """Blocks that were asked of one sample are one mechanism, and sampled once.
+
+    Somebody outside the sample changes none of them, somebody in it all at once: ε adds up, and the
+    distances of Gaussians add as squares, *before* the chance of being in the sample counts.
+    """
+    samples: dict[object, list[_Loss]] = {}
+    for place, release in enumerate(releases):
+        if release.sampling != 1 and adjacency is not Adjacency.ADD_REMOVE:
+            raise CertificateInvalid("sampling is only accounted for under add-remove adjacency.")
+        own = place if release.sample is None else (release.sample,)
+        samples.setdefault(own, []).append(_loss(release))
+    return [_sampled(_joined(blocks)) for blocks in samples.values()]
+
+
+def _joined(blocks: Sequence[_Loss]) -> _Loss:
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    if any((x.count, x.q) != (first.count, first.q) for x in blocks):
+        raise CertificateInvalid("what was asked of one sample differs in its rate or its count.")
+    if all(isinstance(x, _Normal) for x in blocks):
+        distance = math.hypot(*(x.mu for x in blocks if isinstance(x, _Normal)))
+        return _Normal(distance, first.q, first.count)
+    if all(isinstance(x, _Pure) for x in blocks):
+        total = math.fsum(x.epsilon for x in blocks if isinstance(x, _Pure))
+        return _Pure(total, total**2 / 2, first.count, first.q)
+    raise CertificateInvalid("Gaussian and other noise over one sample has no known cost.")
+
+
+def _sampled(loss: _Loss) -> _Loss:
+    """A pure loss with its sample: the odds 1 + q(e^ε − 1). Gaussians keep theirs to the end."""
+    if isinstance(loss, _Normal) or loss.q == 1:
+        return loss
+    odds = loss.q * math.expm1(loss.epsilon) if loss.epsilon < 700 else math.inf
+    epsilon = math.log1p(odds) if math.isfinite(odds) else loss.epsilon
+    return _Pure(epsilon, epsilon**2 / 2, loss.count)
 
 
 # ── what one release can tell ────────────────────────────────────────────────────────────────────
 
 
-def _loss(release: Release, adjacency: Adjacency) -> _Loss:
-    if release.sampling != 1 and adjacency is not Adjacency.ADD_REMOVE:
-        raise CertificateInvalid("sampling is only accounted for under add-remove adjacency.")
+def _loss(release: Release) -> _Loss:
+    """Of everybody: the sample, if there is one, is only noted."""
     try:
         if release.mechanism == "gaussian":
             return _normal(release)
@@ -85,12 +126,16 @@ def _loss(release: Release, adjacency: Adjacency) -> _Loss:
         raise CertificateInvalid(
             f"the release {release.mechanism!r} lacks what its cost is computed from."
         ) from None
-    q = float(release.sampling)
-    if q < 1:
-        epsilon = math.log1p(q * math.expm1(epsilon))
+    if not 0 <= epsilon < math.inf:
+        raise CertificateInvalid(f"the release {release.mechanism!r} cannot cost ε = {epsilon:g}.")
+    if release.mechanism in _ON_THE_DEVICE and release.sampling != 1:
+        raise CertificateInvalid(
+            f"{release.mechanism!r} runs on a person's own device: no sample hides her there."
+        )
     # ε-DP is ε²/2-zCDP (Bun & Steinke 2016, proposition 1.4), of bounded range even ε²/8.
-    narrow = release.mechanism == "exponential" and q == 1
-    return _Pure(epsilon, epsilon**2 / (8 if narrow else 2), release.count)
+    narrow = release.mechanism == "exponential"
+    rho = epsilon**2 / (8 if narrow else 2)
+    return _Pure(epsilon, rho, release.count, float(release.sampling))
 
 
 def _normal(release: Release) -> _Normal:
@@ -142,28 +187,40 @@ def _laplace(release: Release) -> float:
 
 
 def _above_threshold(release: Release) -> float:
-    scales, moved = release.parameters, _bound(release, Norm.LINF)
-    return float(moved / scales["threshold_scale"] + 2 * moved / scales["query_scale"])
+    moved = _bound(release, Norm.LINF)
+    threshold, query = (release.parameters[name] for name in ("threshold_scale", "query_scale"))
+    _need(threshold > 0 and query > 0)
+    return float(moved / threshold + 2 * moved / query)
 
 
 def _randomised_response(release: Release) -> float:
     m, p = release.parameters["m"], release.parameters["p"]
+    _need(m >= 2 and m == int(m) and 0 < p < 1)
     return abs(math.log(p * (m - 1) / (1 - p)))
 
 
 def _pq_perturbation(release: Release) -> float:
     p, q = release.parameters["p"], release.parameters["q"]
+    _need(0 < p < 1 and 0 < q < 1)
     return abs(math.log(p * (1 - q) / ((1 - p) * q)))
 
 
 def _subset_selection(release: Release) -> float:
     m, size, p = (release.parameters[name] for name in ("m", "size", "p"))
+    _need(m == int(m) and size == int(size) and 0 < size < m and 0 < p < 1)
     return abs(math.log(p / size) - math.log((1 - p) / (m - size)))
 
 
 def _hadamard_response(release: Release) -> float:
     p = release.parameters["p"]
+    _need(0 < p < 1)
     return abs(math.log(p / (1 - p)))
+
+
+def _need(possible: bool) -> None:
+    """Numbers that no such mechanism can have would give any cost, even one below 0."""
+    if not possible:
+        raise ValueError
 
 
 # What a person runs alone, before anything leaves.
@@ -195,7 +252,7 @@ def _epsilon(losses: Sequence[_Loss], delta: float) -> float:
     normal = [x for x in losses if isinstance(x, _Normal)]
     total = float(sum(Fraction(x.epsilon) * x.count for x in pure))
     if not normal:
-        if not delta or len(pure) == pure[0].count == 1:
+        if not delta or not total or len(pure) == pure[0].count == 1:
             return total
         return min(total, _concentrated(losses, delta), _numerical(losses, delta))
     if not delta:

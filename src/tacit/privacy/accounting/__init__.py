@@ -1,6 +1,7 @@
 """Accounting: what releases cost together, and the least noise that keeps a promise.
 
 losses      a release → a pair of laws that dominates it; the registry of mechanisms
+samples     releases over one secret sample → one loss
 pure        epsilons add up                     ┐
 gaussian    any number of Gaussians, exactly    │ the accountants: each has
 zcdp        one number ρ                        │ epsilon(losses, delta) and

@@ -3,7 +3,8 @@
 Releases with different `part`s concern disjoint units. Under add-remove a unit is in one part, so
 the cost is that of the common releases with the worst part (McSherry 2009, theorem 4). Under
 replace a unit may leave one part and join another, so it is that with the worst two; except where
-parts say who was asked, which does not depend on any value (parts.md).
+parts say who was asked, which does not depend on any value (parts.md). Releases over one secret
+sample are joined before they are composed with others (sampling.md).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import NamedTuple
 
 from tacit.errors import UsageError
 from tacit.privacy.accounting import gaussian, pld, pure, renyi, zcdp
-from tacit.privacy.accounting.losses import LOCAL, Loss, loss_of, merge
+from tacit.privacy.accounting.losses import LOCAL, Loss, merge
+from tacit.privacy.accounting.samples import drawn_together, joint_loss
 from tacit.privacy.promise import Adjacency
 from tacit.privacy.release import Release
 
@@ -92,7 +94,7 @@ def delta_of(releases: Sequence[Release], epsilon: float, adjacency: Adjacency |
 
 
 def losses_of(releases: Sequence[Release]) -> list[Loss]:
-    return merge(loss_of(release) for release in releases)
+    return merge(joint_loss(group) for group in drawn_together(releases))
 
 
 def applicable(losses: Sequence[Loss], delta: float | None = None) -> list[str]:
