@@ -20,12 +20,13 @@ from tacit.errors import UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
-from tacit.privacy.promise import Promise
+from tacit.privacy.mechanisms import Gaussian, Laplace
+from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.release import Release
 from tacit.programs.contribute import decoded
 from tacit.programs.holding import Holding
 from tacit.programs.levels import Levels
-from tacit.programs.program import Program, Query, Share
+from tacit.programs.program import Plan, Program, Query
 
 __all__ = ["TRUST", "Central", "Outcome"]
 
@@ -80,22 +81,25 @@ class Central:
         reservation: Reservation | None = None,
     ) -> Outcome[S, M]:
         """All rounds, under a reservation that the caller has made."""
-        state = program.init(schema, promise)
-        plan = self._sampled(program.plan(state))
-        done, planned = 0, sum(share.count for share in plan)
-        choosing, rest = _divided(promise, self.selection, planned)
+        state = first = program.init(schema, promise)
+        plan = self._planned(program, first, promise)
+        choosing, rest = _divided(promise, self.selection, plan.rounds)
         levels = Levels.planned(rest, plan)
         choices: list[Release] = []
-        holding = Holding(program, records, promise, self.engine.map_sum)
-        while (query := program.query(state)) is not None:
-            total = holding.sum(state, query, levels.sampling(query), self.randomness)
-            if done == 0 and reservation is not None:
-                reservation.mark_drawn()
-            noisy = self._noisy(total, query, levels, choosing, choices)
-            state = program.reduce(noisy, state)
+        holding = Holding(program, first, records, promise, self.engine.map_sum)
+        done = 0
+        while (query := _next(program, plan, state, done + 1)) is not None:
             done += 1
+            rate = plan.stage(done).sampling
+            total = holding.sum(state, query, rate, self.randomness)
+            if done == 1 and reservation is not None:
+                reservation.mark_drawn()
+            mechanisms = levels.charge(done, query)
+            noisy = self._noisy(total, query, mechanisms, choosing, choices)
+            # A sample's sum, scaled up, is an unbiased estimate of the sum.
+            state = program.reduce(noisy / float(rate), state)
             if self.progress is not None:
-                self.progress(done, planned)
+                self.progress(done, plan.rounds)
         releases = (*levels.releases, *_counted(choices))
         certificate = self._certificate(program, schema, promise, releases)
         return Outcome(program.result(state), state, certificate, done)
@@ -115,30 +119,42 @@ class Central:
         """
         if self.selection is not None:
             raise UsageError("windows are released whole: leave selection out when following.")
-        state = program.init(schema, promise)
-        shares = {share.name: share for share in self._sampled(program.plan(state))}
+        check_windows(promise)
+        state = first = program.init(schema, promise)
+        plan = self._planned(program, first, promise)
         releases: tuple[Release, ...] = ()
         for number, records in enumerate(windows, start=1):
-            query = program.query(state)
+            query = _next(program, plan, state, number)
             if query is None:
                 return
-            window = f"window {number}"
-            plan = [replace(shares[block.name], count=1) for block in query.blocks]
-            levels = Levels.planned(promise, plan)
+            window, stage = f"window {number}", replace(plan.stage(number), count=1)
+            levels = Levels.planned(promise, Plan((stage,)))
             with self._reserved(promise, program, window) as reservation:
-                holding = Holding(program, records, promise, self.engine.map_sum)
-                total = holding.sum(state, query, levels.sampling(query), self.randomness)
+                holding = Holding(program, first, records, promise, self.engine.map_sum)
+                total = holding.sum(state, query, stage.sampling, self.randomness)
                 if reservation is not None:
                     reservation.mark_drawn()
-                state = program.reduce(self._noisy(total, query, levels), state)
+                noisy = self._noisy(total, query, levels.charge(1, query))
+                state = program.reduce(noisy / float(stage.sampling), state)
             releases += tuple(replace(release, part=window) for release in levels.releases)
             certificate = self._certificate(program, schema, promise, releases)
             yield Outcome(program.result(state), state, certificate, number)
 
-    def _sampled(self, plan: Sequence[Share]) -> list[Share]:
-        if self.sampling == 1:
-            return list(plan)
-        return [replace(share, sampling=self.sampling) for share in plan]
+    def _planned(self, program: Program[S, M], first: S, promise: Promise) -> Plan:
+        plan = Plan(tuple(program.plan(first))).sampled(self.sampling)
+        if all(stage.sampling == 1 for stage in plan.stages):
+            return plan
+        if self.selection is not None:
+            raise UsageError(
+                "a selection looks at the sums of the sample that are then released, which is not "
+                "accounted for together: leave out selection, or leave sampling at 1."
+            )
+        if promise.unit is Unit.HOLDER:
+            raise UsageError(
+                "a whole holder is the unit: there is no sample of one holder. Leave sampling at "
+                '1, or protect unit = "record".'
+            )
+        return plan
 
     def _reserved(
         self, promise: Promise, program: Program[S, M], part: str | None = None
@@ -151,11 +167,12 @@ class Central:
         self,
         total: NDArray[np.int64],
         query: Query,
-        levels: Levels,
+        mechanisms: Sequence[Laplace | Gaussian],
         choosing: Promise | None = None,
         choices: list[Release] | None = None,
     ) -> NDArray[np.float64]:
-        for (_, place), mechanism in zip(query.slices(), levels.charge(query), strict=False):
+        # Without privacy there are no mechanisms, and no noise.
+        for (_, place), mechanism in zip(query.slices(), mechanisms, strict=False):
             exact = total[place].copy()
             total[place] = mechanism.perturb(exact, self.randomness)
             if self.selection is not None and choosing is not None and choices is not None:
@@ -163,8 +180,7 @@ class Central:
                 chosen, spent = self.selection.choose(sums, mechanism, choosing, self.randomness)
                 choices += spent
                 total[place][~chosen] = 0
-        # A sample's sum, scaled up, is an unbiased estimate of the sum.
-        return decoded(total, query) / float(levels.sampling(query))
+        return decoded(total, query)
 
     def _certificate(
         self,
@@ -187,6 +203,27 @@ class Central:
             promise_holds=program.promise_holds,
             ledger=None if self.ledger is None else self.ledger.head,
         )
+
+
+def check_windows(promise: Promise) -> None:
+    """Only a record that comes or goes lies in one window alone (accounting/parts.md)."""
+    if not promise.is_private or (promise.unit, promise.adjacency) == (
+        Unit.RECORD,
+        Adjacency.ADD_REMOVE,
+    ):
+        return
+    raise UsageError(
+        "following windows promises for a record that is added or removed: a "
+        f"{promise.unit} under {promise.adjacency!r} can touch several windows. Promise unit "
+        "'record' and adjacency 'add-remove', or run each window by itself, under a ledger."
+    )
+
+
+def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | None:
+    """What round `number` asks, or None when there is nothing left to ask."""
+    if number > plan.rounds:
+        return None
+    return program.asked(state, plan.stage(number).query)
 
 
 def _divided(

@@ -12,8 +12,8 @@ from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.cli.demo_compare import accuracy
 from tacit.data.encode import Encoded
 from tacit.privacy.accounting import cost
-from tacit.programs.files import from_bytes
 from tacit.programs.logistic import Learning
+from tacit.programs.states import state_from
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -55,7 +55,7 @@ class Watch:
         program, promise = self.study.program(), self.study.promise
         for place in range(self.round + 1, number + 1):
             before, after = (_state(journal, self.study, n) for n in (place, place + 1))
-            query = program.query(before)
+            query = program.asked(before, self.study.plan().stage(place).query)
             if query is None:
                 break
             plan.charge(place, query)
@@ -108,4 +108,4 @@ def _state(journal: Path, study: Study, number: int) -> Any:
         row = database.execute("SELECT state FROM step WHERE number = ?", (number,)).fetchone()
     finally:
         database.close()
-    return from_bytes(study.program().states, row[0])
+    return state_from(row[0], study.first_state())

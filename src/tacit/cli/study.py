@@ -122,18 +122,16 @@ def _check_computable(found: Study, file: Path) -> None:
     """That the program is here, has the study's rounds, and that no sum can overflow."""
     try:
         if found.consortium is None:
-            _check_first_round(found)
+            _check_rounds(found)
         else:
             _check_average(found)
     except TacitError as error:
         raise InputError(f"{file}: {error}") from None
 
 
-def _check_first_round(found: Study) -> None:
-    program = found.program()
-    query = program.query(found.first_state())
-    if query is not None:
-        found.capacity_check(query)
+def _check_rounds(found: Study) -> None:
+    for stage in found.plan().stages:
+        found.capacity_check(stage.query)
 
 
 def _check_average(found: Study) -> None:

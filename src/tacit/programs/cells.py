@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.privacy.bound import Norm
 from tacit.programs.contributions import Contribution
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "marks_bound"]
 
 Integers = NDArray[np.int64]
 
@@ -52,7 +53,7 @@ class Cells(Contribution):
     def total(self, limit: int) -> Integers:
         if (self.weights == self.unit).all():
             return self.unclipped()
-        return self.rows().sum(axis=0)
+        return np.asarray(self.rows().sum(axis=0))
 
     def unclipped(self) -> Integers:
         inside = self._inside()
@@ -69,3 +70,10 @@ class Cells(Contribution):
         ends = np.cumsum((0, *self.sizes))
         starts = np.array([start for start, _ in pairwise(ends)], dtype=np.int64)
         return np.asarray(self.places + starts)
+
+
+def marks_bound(marks: int, norm: Norm, unit: int) -> Fraction:
+    """The bound of so many ones, each `unit` steps of 1/unit: none of them is ever shortened."""
+    if norm is Norm.L1:
+        return Fraction(marks)
+    return Fraction(isqrt(marks * unit * unit - 1) + 1, unit)

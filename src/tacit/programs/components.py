@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.bound import Norm
+from tacit.programs.features import FEATURE_STEP, exact_product
 
 __all__ = ["Components", "Kind", "covariance_of", "moments_length", "statistics"]
 
@@ -46,19 +47,36 @@ class Components:
         inverses = np.linalg.inv(self.factors).transpose(0, 2, 1)
         return np.asarray((X[None] - self.means[:, None]) @ inverses)
 
+    def standardised_exactly(self, whole: Reals) -> Reals:
+        """The same of records in whole numbers of FEATURE_STEP: one record's bits never depend on
+        the others'."""
+        if self.factors.ndim == 2:
+            return self.standardised(whole * FEATURE_STEP)
+        found = np.empty((len(self.means), *whole.shape))
+        for k, inverse in enumerate(np.linalg.inv(self.factors)):
+            seen = exact_product(whole, inverse.T * FEATURE_STEP, 1 / FEATURE_STEP)
+            found[k] = seen - inverse @ self.means[k]
+        return found
+
     def log_densities(self, own: Reals) -> Reals:
         """ln(weight · density) of standardised records: (n, K)."""
         scales = self.factors
         if scales.ndim == 3:
             scales = np.diagonal(scales, axis1=1, axis2=2)
         at_centre = np.log(self.weights) - np.log(scales * math.sqrt(2 * math.pi)).sum(axis=1)
-        return np.asarray(at_centre - np.einsum("knd,knd->nk", own, own) / 2)
+        squares = np.zeros(own.shape[:2])
+        for j in range(own.shape[2]):  # one by one: always in the same order
+            squares += own[..., j] * own[..., j]
+        return np.ascontiguousarray((at_centre[:, None] - squares / 2).T)
 
     def responsibilities(self, own: Reals) -> Reals:
         """The probability of each component, for each standardised record: (n, K)."""
         logs = self.log_densities(own)
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        total = np.zeros(len(shares))
+        for column in shares.T:
+            total += column
+        return np.asarray(shares / total[:, None])
 
     def back(self, k: int, mean: Reals, reach: float) -> Reals:
         """A point seen from component k, in units of `reach` deviations, as a vector again."""
@@ -78,25 +96,25 @@ def moments_length(kind: str, width: int) -> int:
     return {"full": width * (width + 1) // 2, "diag": width, "spherical": 1}[kind]
 
 
-def statistics(seen: Reals, shares: Reals, kind: str, norm: Norm) -> Reals:
-    """γ, γ⊗s and γ⊗(second moments of s) of each record, component after component.
+def statistics(seen: Reals, kind: str, norm: Norm) -> Reals:
+    """1, s and the second moments of s, for each record s.
 
     In L2 the off-diagonal moments are multiplied by √2, so that ‖vec(ssᵀ)‖₂ = ‖s‖₂².
     """
-    components, rows, width = seen.shape
-    moments = moments_length(kind, width)
-    out = np.empty((components, rows, 1 + width + moments))
-    out[..., 0] = 1.0
-    out[..., 1 : 1 + width] = seen
+    rows, width = seen.shape
+    out = np.empty((rows, 1 + width + moments_length(kind, width)))
+    out[:, 0] = 1.0
+    out[:, 1 : 1 + width] = seen
     if kind == "full":
         first, second, factor = _triangle(width, norm)
-        np.multiply(seen[..., first], seen[..., second] * factor, out=out[..., 1 + width :])
+        np.multiply(seen[:, first], seen[:, second] * factor, out=out[:, 1 + width :])
     elif kind == "diag":
-        np.square(seen, out=out[..., 1 + width :])
+        np.square(seen, out=out[:, 1 + width :])
     else:
-        out[..., -1] = np.einsum("knd,knd->kn", seen, seen)
-    out *= shares.T[..., None]
-    return out.transpose(1, 0, 2).reshape(rows, -1)
+        out[:, -1] = 0.0
+        for column in seen.T:
+            out[:, -1] += column * column
+    return out
 
 
 def covariance_of(mean: Reals, moments: Reals, kind: str, norm: Norm, least: float) -> Reals:

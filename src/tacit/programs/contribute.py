@@ -1,9 +1,9 @@
 """From a batch of records to one vector of integers: map, clip per unit, round, add.
 
 This is where the bound is enforced (proof: sensitivity.md). What a record adds depends on the
-record, the plan, the round and its state alone, for *any* state that can be read: no value of it can
-make a record count for more, and no record can make this fail. Integers add up to the same sum in
-any order, on any number of cores and machines.
+record, the plan, the round and its state alone, for *any* state that can be read: no value of it
+can make a record count for more, and no record can make this fail. Integers add up to the same sum
+in any order, on any number of cores and machines.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def person_sum(
     totals = np.array(list(sums.values()), dtype=np.int64).reshape(-1, query.length)
     if rate < 1:
         totals = totals[noise.bernoulli(rate, len(totals), randomness)]
-    return _within(totals, query).sum(axis=0)
+    return np.asarray(_within(totals, query).sum(axis=0))
 
 
 def holder_sum(
@@ -102,7 +102,7 @@ def holder_sum(
     total = np.zeros(query.length, dtype=np.int64)
     for ready in batches:
         total += record_sum(program, ready, state, query)
-    return _within(total[None, :], query)[0]
+    return np.asarray(_within(total[None, :], query)[0])
 
 
 def decoded(integers: Integers, query: Query) -> NDArray[np.float64]:
@@ -145,8 +145,8 @@ def _clipped(
     with np.errstate(all="ignore"):
         try:
             return _bounded(_contributions(program, ready, state, query), query)
-        except InternalFault:
-            raise
+        except (InternalFault, UsageError):
+            raise  # what is wrong with the program or its use is so for every record
         except Exception:
             # Some record cannot be mapped in this state. Which one must not show: it counts for
             # nothing, and all others for what they would have counted for without it.

@@ -2,9 +2,9 @@
 
 A `Contribution` is what every record of a batch adds to one block, in steps of the block's grid. It
 is turned into whole numbers no longer than a limit by `within`, record by record: each record's
-numbers are the same bits whatever else the batch holds. Sums of them are exact in any order, because
-all of them, and all partial sums, are whole numbers below 2^53, which floating point (and so BLAS)
-adds without rounding.
+numbers are the same bits whatever else the batch holds. Sums of them are exact in any order,
+because all of them, and all partial sums, are whole numbers below 2^53, which floating point (and
+so BLAS) adds without rounding.
 
     Rows       any vectors: the plain way, for programs that have no better form
     Products   weights ⊗ features, as most programs have it (features.py)
@@ -82,7 +82,7 @@ class Rows(Contribution):
                 f"rows are clipped to at most 2^26 steps, not {limit}: give the block a step of at "
                 "least 2^−26 of its bound."
             )
-        finite = np.isfinite(self.values).all(axis=1)
+        finite = np.asarray(np.isfinite(self.values).all(axis=1))
         values = np.where(finite[:, None], self.values, 0.0)
         # Divided by its largest entry first: squares neither overflow nor vanish.
         largest = np.abs(values).max(axis=1, initial=0.0)
@@ -96,7 +96,7 @@ class Rows(Contribution):
         return self.values.astype(np.int64)
 
     def total(self, limit: int) -> Integers:
-        return self.rows().sum(axis=0)
+        return np.asarray(self.rows().sum(axis=0))
 
     def unclipped(self) -> Integers:
         if not np.isfinite(self.values).all():
@@ -123,7 +123,6 @@ class Products(Contribution):
         # The most that a weight may be: the limit over the length of the features.
         room = limit * (1 - TOLERANCE) / (sizes if norm is Norm.L1 else np.sqrt(sizes))
         weights = _shortened(self.weights, room, norm)
-
 
         def fits(whole: Reals) -> Flags:
             return fitting(_sizes(whole, norm) * sizes, limit, norm)
@@ -163,7 +162,6 @@ class Mixed(Contribution):
             length = np.sqrt(length)
         factor = np.minimum(1.0, limit * (1 - TOLERANCE) / np.maximum(length, 1.0))
         weights = self.weights * factor[:, None]
-
 
         def fits(whole: Reals) -> Flags:
             return fitting(self._sizes(whole, sizes, norm), limit, norm)

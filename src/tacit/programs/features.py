@@ -42,20 +42,21 @@ def exact_product(whole: Reals, matrix: Reals, largest: float) -> Reals:
         return np.zeros((len(whole), matrix.shape[1]))
     room = EXACT / (largest * max(1, len(matrix)))
     exponent = int(np.clip(np.floor(np.log2(room / heaviest)), -960, 960))
-    rounded = np.rint(np.ldexp(matrix, exponent))
+    rounded = np.rint(matrix * 2.0**exponent)
     # One column at a time where there are few: BLAS has no fast path for two.
     if matrix.shape[1] <= 2:
         found = np.column_stack([whole @ column for column in rounded.T])
     else:
         found = whole @ rounded
-    return np.asarray(np.ldexp(found, -exponent))
+    found *= 2.0**-exponent
+    return np.asarray(found)
 
 
 class Features(ABC):
     """One row of whole numbers for each record."""
 
-    # Of a weight that features are multiplied with: 2^24 · 2^16 · 2^12 records stay below 2^53.
-    LARGEST_WEIGHT: ClassVar[float] = 2.0**24
+    # Of a weight that features are multiplied with.
+    LARGEST_WEIGHT: ClassVar[float] = 2.0**30
 
     @property
     @abstractmethod
@@ -87,7 +88,7 @@ class Whole(Features):
 
     @property
     def width(self) -> int:
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def sizes(self, norm: Norm) -> Reals:
         if self.known is not None:
@@ -125,7 +126,7 @@ class Centred(Features):
 
     @property
     def width(self) -> int:
-        return self.base.shape[1] + 1
+        return int(self.base.shape[1]) + 1
 
     def sizes(self, norm: Norm) -> Reals:
         if norm is Norm.L1:

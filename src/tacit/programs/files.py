@@ -40,8 +40,9 @@ def to_bytes(
 ) -> bytes:
     """A dataclass of arrays, numbers, texts, fractions and tuples of these, as one file.
 
-    `about` is plain data that travels with it; `only` names the fields to write, if not all. Equal values give equal bytes: everything stands in
-    one entry of the metadata, because safetensors keeps several in no certain order.
+    `about` is plain data that travels with it; `only` names the fields to write, if not all. Equal
+    values give equal bytes: everything stands in one entry of the metadata, because safetensors
+    keeps several in no certain order.
     """
     from safetensors.numpy import save as save_tensors
 
@@ -85,10 +86,11 @@ def fields_from_bytes(
     named, rest = head["type"], head["fields"]
     if named != kind.__name__:
         raise InputError(f"this is a {named[:40]!r}, not a {kind.__name__}.")
-    hints: dict[str, Any] = _hints(kind)
+    hints: dict[str, Any] = _hints(kind)  # type: ignore[arg-type]  # classes are hashable
     wanted = hints.keys() if only is None else hints.keys() & set(only)
     there = arrays.keys() | rest.keys()
-    if not wanted <= there <= hints.keys() or arrays.keys() & rest.keys():
+    extra = there - hints.keys() if only is None else set()
+    if not wanted <= there or extra or arrays.keys() & rest.keys():
         raise InputError(f"this {named} has fields missing, twice or too many: it is damaged.")
     found = {}
     for name in hints:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from tacit.data.schema import Column, Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
+from tacit.programs.cells import Cells
 from tacit.programs.layout import layout
-from tacit.programs.levels import block_grid
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 __all__ = ["Histogram", "HistogramModel", "HistogramState", "binned", "nearest_distribution"]
 
@@ -33,6 +34,9 @@ class HistogramState:
     low, high   public bounds of numbers
     counts      noisy, column after column; empty before the round
     """
+
+    varies: ClassVar[tuple[str, ...]] = ()
+    grows: ClassVar[tuple[str, ...]] = ("counts",)
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
@@ -124,33 +128,27 @@ class Histogram(Program[HistogramState, HistogramModel]):
             counts=np.zeros(0),
         )
 
-    def plan(self, state: HistogramState) -> Sequence[Share]:
+    def plan(self, first: HistogramState) -> Sequence[Stage]:
         """The division with the least total squared error of all counts.
 
         L cells with noise variance 1/w each, Σw fixed: w ∝ √L. Pure: L/ε² each, Σε fixed: ε ∝ ∛L.
         """
-        power = 1 / 3 if state.norm == Norm.L1 else 1 / 2
-        pairs = zip(state.columns, state.sizes, strict=True)
-        return [Share(n, Fraction(size**power).limit_denominator(1000)) for n, size in pairs]
-
-    def query(self, state: HistogramState) -> Query | None:
-        if len(state.counts):
-            return None
-        pairs = zip(state.columns, state.sizes, strict=True)
-        return Query(tuple(Block(n, size, Norm(state.norm), Fraction(1)) for n, size in pairs))
-
-    def map(self, batch: Encoded, state: HistogramState) -> Reals:
-        cells = zip(_cells(batch, state), state.sizes, strict=True)
-        return np.hstack([np.equal.outer(c, np.arange(size)) for c, size in cells]).astype(float)
-
-    def map_sum(self, batch: Encoded, state: HistogramState) -> NDArray[np.int64] | None:
-        query = self.query(state)
-        assert query is not None
-        counted = [
-            np.bincount(cells, minlength=block.length) * block_grid(block).step.denominator
-            for cells, block in zip(_cells(batch, state), query.blocks, strict=True)
+        power = 1 / 3 if first.norm == Norm.L1 else 1 / 2
+        blocks = [
+            Block(
+                name,
+                size,
+                Norm(first.norm),
+                Fraction(1),
+                weight=Fraction(size**power).limit_denominator(1000),
+            )
+            for name, size in zip(first.columns, first.sizes, strict=True)
         ]
-        return np.concatenate(counted)
+        return [Stage(Query(tuple(blocks)))]
+
+    def map(self, batch: Encoded, state: HistogramState, query: Query) -> Sequence[Cells]:
+        pairs = zip(_cells(batch, state), query.blocks, strict=True)
+        return [Cells(cells[:, None], (block.length,), block.limit) for cells, block in pairs]
 
     def reduce(self, total: Reals, state: HistogramState) -> HistogramState:
         return replace(state, counts=total)
@@ -168,8 +166,12 @@ class Histogram(Program[HistogramState, HistogramModel]):
 
 
 def binned(scaled: Reals, bins: int) -> Places:
-    """The bin of each number that was scaled to [−1, 1]; the last one is closed on its right."""
-    return np.clip((scaled + 1.0) * (bins / 2.0), 0, bins - 1).astype(np.int64)
+    """The bin of each number that was scaled to [−1, 1]; the last one is closed on its right.
+
+    What is NaN is in none: −1.
+    """
+    places = np.clip((scaled + 1.0) * (bins / 2.0), 0, bins - 1)
+    return np.where(np.isnan(places), -1, places).astype(np.int64)
 
 
 def nearest_distribution(counts: Reals) -> Reals:
@@ -210,7 +212,8 @@ def _label_cells(batch: Encoded, kind: str, size: int, low: float, high: float) 
     assert batch.y is not None  # the schema has a label
     if kind == "bins":
         return binned(2.0 * (batch.y - low) / (high - low) - 1.0, size)
-    return np.asarray(np.clip(batch.y, 0, size - 1), dtype=np.int64)
+    places = np.clip(batch.y, 0, size - 1)
+    return np.where(np.isnan(places), -1, places).astype(np.int64)
 
 
 def _kind(column: Column) -> str:

@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.schema import Column, Schema
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Promise
-from tacit.programs.apriori import Sets, Words, candidates, largest_overlap, packed, support
+from tacit.programs.apriori import Sets, candidates
+from tacit.programs.holds import Holds, unit_of
 from tacit.programs.itemsets_model import Itemsets, ItemsetsState
-from tacit.programs.levels import Levels, block_grid
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.levels import Levels
+from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.supersets import Counts, Known, trust
 
 __all__ = ["FrequentItemsets", "Itemsets", "ItemsetsState", "transactions"]
 
-PRESENT = 0.5  # a coordinate above this means that the record has the item
+LIMIT = 2**24  # steps to a bound of 1
+STEP = Fraction(1, LIMIT)
 
 # How the promise is divided: a quarter for single items, half for pairs, the rest for all longer
 # sets together. Longer sets are foretold by pairs better than they can be counted (supersets.py).
@@ -88,9 +90,8 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
             columns=np.repeat(np.arange(len(widths), dtype=np.int32), widths),
             longest=longest,
             norm=norm_for(promise).value,
-            spread=self._spread(promise),
+            spread=self._spread(promise, encoder.width),
             candidates=np.arange(encoder.width, dtype=np.int32)[:, None],
-            overlap=longest,
             sets=np.empty((0, self.max_length), dtype=np.int32),
             below=np.empty((0, self.max_length), dtype=np.int32),
             counts=np.empty(0),
@@ -99,54 +100,52 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
             left_out=0,
         )
 
-    def _spread(self, promise: Promise) -> NDArray[np.float64]:
+    def _spread(self, promise: Promise, items: int) -> NDArray[np.float64]:
         if not promise.is_private:
             return np.zeros(self.max_length)
-        multipliers = Levels.planned(promise, self._shares()).multipliers.values()
+        plan = Plan(tuple(self._stages(items, norm_for(promise))))
+        multipliers = Levels.planned(promise, plan).multipliers.values()
         moved = 2.0 if promise.adjacency is Adjacency.REPLACE else 1.0
         shape = math.sqrt(2.0) if promise.delta == 0 else 1.0  # Laplace of scale b: b√2
         return np.array([float(m) * moved * shape for m in multipliers])
 
-    def plan(self, state: ItemsetsState) -> Sequence[Share]:
-        return self._shares()
+    def plan(self, first: ItemsetsState) -> Sequence[Stage]:
+        return self._stages(len(first.names), Norm(first.norm))
 
-    def _shares(self) -> list[Share]:
+    def _stages(self, items: int, norm: Norm) -> list[Stage]:
+        """A round for each length. The bound is 1 whatever is asked: a record that may hold many
+        candidates counts for less in each of them (holds.py)."""
         longer = max(1, self.max_length - 2)
         weights = [SINGLES, PAIRS] + [LONGER / longer] * longer
-        return [Share(_named(k + 1), weights[k]) for k in range(self.max_length)]
+        lengths = [items + 1] + [
+            max(1, min(math.comb(items, k), self.max_candidates))
+            for k in range(2, self.max_length + 1)
+        ]
+        return [
+            Stage(Query((Block(_named(k + 1), length, norm, Fraction(1), STEP, weights[k]),)))
+            for k, length in enumerate(lengths)
+        ]
 
-    def query(self, state: ItemsetsState) -> Query | None:
+    def admit(self, state: ItemsetsState) -> None:
+        sets, items = state.candidates, len(state.names)
+        inside = bool(((sets >= 0) & (sets < items)).all())
+        if not inside or not _in_order(sets):
+            raise InputError("this state's candidates are not different item sets in order.")
+
+    def asked(self, state: ItemsetsState, query: Query) -> Query | None:
         asked, length = state.candidates.shape
-        if asked == 0:
+        if asked == 0 or query.blocks[0].name != _named(length):
             return None
-        held = state.overlap
-        if length == 1:  # one more coordinate, 1 for every record: their number
-            asked, held = asked + 1, held + 1
-        norm = Norm(state.norm)
-        bound = Fraction(held) if norm is Norm.L1 else _root_up(held)
-        return Query((Block(_named(length), asked, norm, bound),))
+        return query.shortened(asked + (length == 1))
 
-    def map(self, batch: Encoded, state: ItemsetsState) -> NDArray[np.float64]:
-        present = _present(batch.X, state)
-        holds = np.ones((len(present), len(state.candidates)), dtype=np.bool_)
-        for items in state.candidates.T:
-            holds &= present[:, items]
-        if state.candidates.shape[1] == 1:
-            holds = np.column_stack([np.ones(len(holds), dtype=np.bool_), holds])
-        return holds.astype(np.float64)
-
-    def map_sum(self, batch: Encoded, state: ItemsetsState) -> NDArray[np.int64]:
-        query = self.query(state)
-        assert query is not None  # there is a round
-        counts = support(_words(batch.X, state), state.candidates)
-        if state.candidates.shape[1] == 1:
-            counts = np.append(len(batch.X), counts)
-        # Held sets count 1 each and are within the bound: nothing is clipped, and 1 is on the grid.
-        return block_grid(query.blocks[0]).encode(counts)
+    def map(self, batch: Encoded, state: ItemsetsState, query: Query) -> Sequence[Holds]:
+        first = state.candidates.shape[1] == 1
+        return [Holds(batch.X, state.columns, state.longest, state.candidates, first, state.most)]
 
     def reduce(self, total: NDArray[np.float64], state: ItemsetsState) -> ItemsetsState:
         known, records = state.known(), state.records
         length = state.candidates.shape[1]
+        total = total / _value(state)
         if length == 1:
             records, weight = max(1.0, float(total[0])), 1.0
             counts = np.clip(total[1:], 0.0, records)
@@ -169,8 +168,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
         if not state.spread.any():
             return noisy, 1.0
         expected, most = known.expected(state.candidates)
-        held = state.overlap if state.norm == Norm.L1 else math.sqrt(state.overlap)
-        variance = float(state.spread[state.candidates.shape[1] - 1] * held) ** 2
+        variance = float(state.spread[state.candidates.shape[1] - 1] / _value(state)) ** 2
         weight = trust(noisy, expected, variance) if self.shrink else 1.0
         return np.clip(expected + weight * (noisy - expected), 0.0, most), weight
 
@@ -184,10 +182,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
         asked, left_out = np.empty((0, length), dtype=np.int32), 0
         if more and length <= min(self.max_length, state.longest):
             asked, left_out = self._candidates(state.known(), state.columns, asked)
-        overlap = min(math.comb(state.longest, length), len(asked))
-        if len(asked) and state.spread.any():
-            overlap = largest_overlap(asked, state.columns, state.longest)
-        return replace(state, candidates=asked, overlap=overlap, left_out=state.left_out + left_out)
+        return replace(state, candidates=asked, left_out=state.left_out + left_out)
 
     def _candidates(self, known: Known, columns: NDArray[np.int32], pool: Sets) -> tuple[Sets, int]:
         """All candidates; if they are too many, those of which most is expected, and how many not.
@@ -214,38 +209,24 @@ def transactions(items: Sequence[str]) -> Schema:
     return Schema(columns=tuple(Column(name=name, type="boolean") for name in items))
 
 
-def _present(X: NDArray[np.float64], state: ItemsetsState) -> NDArray[np.bool_]:
-    """Which items each record has. Of several values of one column the first counts, and of all
-    items the first `longest`: no encoder gives more, but the bound must hold for any vector."""
-    present = X > PRESENT
-    starts = np.flatnonzero(np.diff(state.columns, prepend=-1))
-    running = np.cumsum(present, axis=1)
-    before = np.column_stack([np.zeros(len(X), dtype=np.int64), running])[:, starts]
-    present &= running - before[:, state.columns] <= 1
-    present &= np.cumsum(present, axis=1) <= state.longest
-    return present
+def _in_order(sets: Sets) -> bool:
+    """Whether items rise within each set, and sets rise in order: so none is there twice."""
+    if sets.shape[1] < 1 or not bool((sets[:, 1:] > sets[:, :-1]).all()):
+        return False
+    tied = np.ones(max(0, len(sets) - 1), dtype=np.bool_)
+    for column in sets.T:
+        if bool((tied & (column[1:] < column[:-1])).any()):
+            return False
+        tied &= column[1:] == column[:-1]
+    return not bool(tied.any())
 
 
-def _words(X: NDArray[np.float64], state: ItemsetsState) -> Words:
-    """`_present`, packed; where `longest` cuts nothing, the rule for columns works on words."""
-    if state.longest <= state.columns[-1]:
-        return packed(_present(X, state))
-    words = packed(X > PRESENT)
-    taken = words[0]
-    for item in range(1, len(words)):
-        if state.columns[item] != state.columns[item - 1]:
-            taken = words[item]
-        else:
-            words[item] &= ~taken
-            taken = taken | words[item]
-    return words
+def _value(state: ItemsetsState) -> float:
+    """What one record that holds a candidate adds to its sum; the block's bound is 1."""
+    if not state.spread.any():
+        return float(STEP)
+    return unit_of(LIMIT, state.most, Norm(state.norm)) * float(STEP)
 
 
 def _named(length: int) -> str:
     return f"length {length}"
-
-
-def _root_up(count: int) -> Fraction:
-    """√count to 40 binary digits, rounded up; exact for squares."""
-    root = math.isqrt(count << 80)
-    return Fraction(root + (root * root < count << 80), 2**40)

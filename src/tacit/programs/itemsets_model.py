@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.programs.apriori import Sets, Tree
+from tacit.programs.apriori import Sets, Tree, largest_overlap
 from tacit.programs.supersets import Counts, Known
 
 __all__ = ["Itemsets", "ItemsetsState"]
@@ -22,12 +25,14 @@ class ItemsetsState:
     longest     no record has more items (PEM's l_m); further ones are not looked at
     spread      per round: the noise's standard deviation in multiples of the bound
     candidates  (sets, k): rows rise, and are in order; empty when nothing is left to ask
-    overlap     no record holds more of the candidates than this
     sets        (sets, max_length): the frequent sets by length, then order; filled up with −1
     below       for each set, where it stands without its i-th item, among those of its length
     trust       of each length so far: how far its counts were counted rather than foretold
     left_out    candidates that were dropped because there were more than max_candidates
     """
+
+    varies: ClassVar[tuple[str, ...]] = ("records", "trust", "left_out")
+    grows: ClassVar[tuple[str, ...]] = ("candidates", "sets", "below", "counts")
 
     names: tuple[str, ...]
     columns: NDArray[np.int32]
@@ -35,13 +40,25 @@ class ItemsetsState:
     norm: str
     spread: NDArray[np.float64]
     candidates: Sets
-    overlap: int
     sets: Sets
     below: Sets
     counts: Counts
     records: float
     trust: tuple[float, ...]
     left_out: int
+
+    @cached_property
+    def most(self) -> int:
+        """No record counts for more ones than this: computed from the candidates by everyone.
+
+        In the first round one more coordinate is 1 for every record: their number.
+        """
+        asked, length = self.candidates.shape
+        if length == 1:
+            return int(min(self.longest, asked)) + 1
+        if not self.spread.any():  # nothing is private: any bound will do
+            return int(min(math.comb(self.longest, length), asked))
+        return largest_overlap(self.candidates, self.columns, self.longest)
 
     def known(self) -> Known:
         """What is known when the next candidates are chosen, and their counts are judged."""

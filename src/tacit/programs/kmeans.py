@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +19,23 @@ from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Norm, round_up
-from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.promise import Promise
-from tacit.programs.levels import Levels, block_grid
+from tacit.programs.cells import Cells
+from tacit.programs.contributions import Contribution
+from tacit.programs.features import FEATURE_STEP, exact_product, sizes_of, whole_numbers
+from tacit.programs.groups import Groups
+from tacit.programs.levels import Levels
 from tacit.programs.prediction import Prediction
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.spread import box, made_up
 
 __all__ = ["KMeans", "KMeansModel", "KMeansState"]
 
 Reals = NDArray[np.float64]
 
-# Room in the bound, times √d, for rounding records to the grid before they are added up.
-MARGIN = Fraction(1, 2**18)
-TIES = 2.0**30  # distances are compared to 30 binary digits, so that ties do not hang on a last bit
+MARGIN = Fraction(1, 2**14)  # room in the bound: no record in range is within rounding of it
+FINE = 2.0**-30  # without privacy: the step of sums
+COUNT_STEP = Fraction(1, 2**10)
 EMPTY = 3.0  # a cluster whose count is within this many standard deviations of 0 may be empty
 
 
@@ -43,7 +47,10 @@ class KMeansState:
     spread        the first centres, seen from the middle of the box: where empty clusters go
     size          the largest norm of a vector
     fewest        a noisy count below it is taken for an empty cluster
+    done          rounds so far
     """
+
+    varies: ClassVar[tuple[str, ...]] = ("centres", "counts", "done")
 
     centres: Reals
     counts: Reals
@@ -123,47 +130,42 @@ class KMeans(Program[KMeansState, KMeansModel]):
         )
         return replace(state, fewest=self._fewest(state, promise)) if promise.is_private else state
 
-    def plan(self, state: KMeansState) -> Sequence[Share]:
+    def plan(self, first: KMeansState) -> Sequence[Stage]:
+        clusters, width = first.centres.shape
+        norm, step = Norm(first.norm), FEATURE_STEP if first.private else FINE
+        bound = first.size * (1 + MARGIN)
+        sums = Block("sums", clusters * width, norm, bound, Fraction(step), first.split)
+        counts = Block("counts", clusters, norm, Fraction(1), COUNT_STEP, 1 - first.split)
+        return [Stage(Query((sums, counts)), first.rounds)]
+
+    def asked(self, state: KMeansState, query: Query) -> Query | None:
+        return None if state.done >= state.rounds else query
+
+    def prepare(self, batch: Encoded, first: KMeansState) -> Encoded:
+        """Records as whole numbers of steps, and in a last column how long they are."""
+        ready = np.empty((len(batch.X), batch.X.shape[1] + 1))
+        if first.private:
+            ready[:, :-1] = whole_numbers(batch.X)
+            ready[:, -1] = sizes_of(ready[:, :-1], Norm(first.norm))
+        else:
+            np.multiply(batch.X, 1 / FINE, out=ready[:, :-1])
+        return batch._replace(X=ready)
+
+    def map(self, batch: Encoded, state: KMeansState, query: Query) -> Sequence[Contribution]:
+        counts = query.blocks[1]
+        records, clusters = batch.X[:, :-1], len(state.centres)
+        half = (state.centres**2).sum(axis=1) / 2
+        # ‖x − c‖² is least where x·c − ‖c‖²/2 is largest; among equals, the first.
+        if state.private:
+            seen = exact_product(records, state.centres.T * FEATURE_STEP, 1 / FEATURE_STEP)
+        else:
+            seen = records @ (state.centres.T * FINE)
+        near = (seen - half).argmax(axis=1)
+        known = batch.X[:, -1] if state.private else None
         return [
-            Share("sums", state.split, state.rounds),
-            Share("counts", 1 - state.split, state.rounds),
+            Groups(near, clusters, records, known),
+            Cells(near[:, None], (clusters,), counts.limit),
         ]
-
-    def query(self, state: KMeansState) -> Query | None:
-        return None if state.done >= state.rounds else Query(self._blocks(state))
-
-    def _blocks(self, state: KMeansState) -> tuple[Block, Block]:
-        clusters, width = state.centres.shape
-        norm = Norm(state.norm)
-        return (
-            Block("sums", clusters * width, norm, state.size * (1 + MARGIN)),
-            Block("counts", clusters, norm, Fraction(1), Fraction(1, 2**10)),
-        )
-
-    def prepare(self, batch: Encoded, state: KMeansState) -> Encoded:
-        return batch._replace(X=self._on_grid(batch.X, state))
-
-    def map(self, batch: Encoded, state: KMeansState) -> Reals:
-        clusters, width = state.centres.shape
-        rows, near = np.arange(len(batch.X)), _nearest(batch.X, state.centres)
-        sums = np.zeros((len(rows), clusters, width))
-        counts = np.zeros((len(rows), clusters))
-        sums[rows, near] = batch.X
-        counts[rows, near] = 1.0
-        return np.hstack([sums.reshape(len(rows), -1), counts])
-
-    def map_sum(self, batch: Encoded, state: KMeansState) -> NDArray[np.int64]:
-        clusters = len(state.centres)
-        near = _nearest(batch.X, state.centres)
-        integers = batch.X / self._step(state)
-        # Records are whole numbers here, below 2^36 each: float64 adds 2^17 of them exactly.
-        total = np.zeros(state.centres.size, dtype=np.int64)
-        for start in range(0, len(near), 2**16):
-            part = slice(start, start + 2**16)
-            chosen = np.equal.outer(np.arange(clusters), near[part]).astype(np.float64)
-            total += (chosen @ integers[part]).astype(np.int64).ravel()
-        counts = np.bincount(near, minlength=clusters) * 2**10
-        return np.concatenate([total, counts])
 
     def reduce(self, total: Reals, state: KMeansState) -> KMeansState:
         clusters, width = state.centres.shape
@@ -184,25 +186,10 @@ class KMeans(Program[KMeansState, KMeansModel]):
     def predict(self, model: KMeansModel, X: Reals) -> Prediction:
         return Prediction("cluster", model.nearest(X), model.distances(X))
 
-    def _on_grid(self, X: Reals, state: KMeansState) -> Reals:
-        """Records as whole multiples of the sums' step.
-
-        Clipped to `size` here and rounded, a record is still shorter than the declared bound, so
-        that the framework's clipping leaves it alone and adding up is exact (kmeans.md).
-        """
-        if state.private:
-            X = clip_to_ball(X, float(state.size), state.norm)
-        step = self._step(state)
-        return np.asarray(np.rint(X / step) * step)
-
-    def _step(self, state: KMeansState) -> float:
-        sums = self._blocks(state)[0]
-        return float(block_grid(sums).step)
-
     def _fewest(self, state: KMeansState, promise: Promise) -> float:
-        query = self.query(state)
-        assert query is not None
-        mechanism = Levels.planned(promise, self.plan(state)).mechanism(query.blocks[1])
+        plan = Plan(tuple(self.plan(state)))
+        counts = plan.stage(1).query.blocks[1]
+        mechanism = Levels.planned(promise, plan).mechanism(counts)
         spread = math.sqrt(2) if promise.delta == 0 else 1.0  # a Laplace scale b has deviation √2·b
         return max(1.0, EMPTY * spread * float(mechanism.scale))
 
@@ -210,7 +197,7 @@ class KMeans(Program[KMeansState, KMeansModel]):
 def _nearest(X: Reals, centres: Reals) -> NDArray[np.intp]:
     """‖x − c‖² is least where x·c − ‖c‖²/2 is largest; among equals, the first."""
     score = X @ centres.T - (centres**2).sum(axis=1) / 2
-    return np.asarray(np.rint(score * TIES).argmax(axis=1))
+    return np.asarray(score.argmax(axis=1))
 
 
 def _refilled(centres: Reals, counts: Reals, full: NDArray[np.bool_], state: KMeansState) -> Reals:

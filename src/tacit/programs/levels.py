@@ -39,7 +39,7 @@ class Levels:
     parts: int = 1
     holders: int = 1
     used: set[int] = field(default_factory=set)
-    _released: list[Release] = field(default_factory=list)
+    _released: list[tuple[str, Release]] = field(default_factory=list)
 
     @classmethod
     def planned(cls, promise: Promise, plan: Plan, parts: int = 1, holders: int = 1) -> Levels:
@@ -85,22 +85,27 @@ class Levels:
         if not self.promise.is_private:
             return []
         mechanisms = [self.mechanism(block) for block in query.blocks]
-        for mechanism in mechanisms:
+        for block, mechanism in zip(query.blocks, mechanisms, strict=True):
             (spend,) = mechanism.spend
-            self._record(replace(spend, sampling=stage.sampling, sample=sample_of(stage)))
+            sample = sample_of(stage)
+            # Blocks that share a sample are told apart: alike as they may be, they are one release.
+            self._record(
+                "" if sample is None else block.name,
+                replace(spend, sampling=stage.sampling, sample=sample),
+            )
         return mechanisms
 
-    def _record(self, release: Release) -> None:
-        for place, known in enumerate(self._released):
-            if replace(known, count=1) == release:
-                self._released[place] = replace(known, count=known.count + 1)
+    def _record(self, block: str, release: Release) -> None:
+        for place, (name, known) in enumerate(self._released):
+            if name == block and replace(known, count=1) == release:
+                self._released[place] = name, replace(known, count=known.count + 1)
                 return
-        self._released.append(release)
+        self._released.append((block, release))
 
     @property
     def releases(self) -> tuple[Release, ...]:
         """What was released so far, equal releases counted together."""
-        return tuple(self._released)
+        return tuple(release for _, release in self._released)
 
     def _check_parts(self, block: Block, gaussian: Gaussian) -> None:
         """Parts must be wide enough to sum to what the plan is about (accounting/gaussian.md)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,13 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
+from tacit.programs.pairs import Pairs
 from tacit.programs.prediction import Prediction
-from tacit.programs.program import Program, Query, Share, norm_for
+from tacit.programs.program import Program, Query, Stage, norm_for
 
 __all__ = ["LinearModel", "LinearRegression", "LinearState", "noise_norm", "solve"]
 
 Reals = NDArray[np.float64]
-PLAN = (Share("moments", Fraction(1)),)
 NEGLIGIBLE = 1e-12  # without noise: eigenvalues below this part of the largest are zero
 
 
@@ -39,6 +39,9 @@ class LinearState:
     noise        standard deviation of the noise on each released number
     total        the noisy triangle, empty before the round
     """
+
+    varies: ClassVar[tuple[str, ...]] = ()
+    grows: ClassVar[tuple[str, ...]] = ("total",)
 
     columns: int
     norm: str
@@ -93,20 +96,16 @@ class LinearRegression(Program[LinearState, LinearModel]):
         owner, columns = owners(schema), len(schema.features)
         norm, private = norm_for(promise), promise.is_private
         block = Moments(columns, len(owner), True, norm, private).block("moments")
-        noise = noise_std(promise, PLAN, block)
+        noise = noise_std(promise, block)
         return LinearState(columns, norm, private, noise, low, high, owner, np.zeros(0))
 
-    def plan(self, state: LinearState) -> Sequence[Share]:
-        return PLAN
+    def plan(self, first: LinearState) -> Sequence[Stage]:
+        return [Stage(Query((first.moments.block("moments"),)))]
 
-    def query(self, state: LinearState) -> Query | None:
-        return None if len(state.total) else Query((state.moments.block("moments"),))
-
-    def map(self, batch: Encoded, state: LinearState) -> Reals:
-        return state.moments.rows(_vectors(batch, state))
-
-    def map_sum(self, batch: Encoded, state: LinearState) -> NDArray[np.int64] | None:
-        return state.moments.total(_vectors(batch, state))
+    def map(self, batch: Encoded, state: LinearState, query: Query) -> Sequence[Pairs]:
+        assert batch.y is not None  # the schema has a label
+        scaled = 2.0 * (batch.y - state.low) / (state.high - state.low) - 1.0
+        return [state.moments.contribution(batch.X, scaled)]
 
     def reduce(self, total: Reals, state: LinearState) -> LinearState:
         return replace(state, total=total)
@@ -153,12 +152,6 @@ def solve(second: Reals, products: Reals, floor: float) -> Reals:
         inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
     found: Reals = directions @ (inverse * (directions.T @ products))
     return found
-
-
-def _vectors(batch: Encoded, state: LinearState) -> Reals:
-    assert batch.y is not None  # the schema has a label
-    scaled = 2.0 * (batch.y - state.low) / (state.high - state.low) - 1.0
-    return state.moments.vectors(batch.X, scaled)
 
 
 def _label_bounds(schema: Schema) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +23,19 @@ from tacit.errors import UsageError
 from tacit.privacy.accounting import gaussian_scale
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Promise
-from tacit.programs.logistic_exact import Exact, exact_query, exact_rows, exact_step, exact_sum
-from tacit.programs.logistic_gradient import (
-    FEATURE_STEP,
-    STEP,
-    View,
-    gradient_rows,
-    gradient_sum,
-    lengths,
-    plain,
-    quantised,
+from tacit.programs.cells import Cells
+from tacit.programs.contributions import Contribution, Products
+from tacit.programs.features import FEATURE_STEP, Whole
+from tacit.programs.logistic_exact import (
+    Exact,
+    exact_contributions,
+    exact_query,
+    exact_step,
+    with_constant,
 )
+from tacit.programs.logistic_gradient import View, gradients, lengths, quantised
 from tacit.programs.prediction import Prediction, class_names
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 __all__ = ["Learning", "Logistic", "LogisticModel"]
 
@@ -48,6 +49,9 @@ LARGEST_CLIP = 2.0
 DRIFT = 30.0  # how far noise alone may carry the weights
 LARGEST_STEP = 80.0
 STABLE = 1.9  # step · curvature; momentum β is stable below 2 (1 + β)
+# Vectors have a bound of 1, in so many steps: what is 1 stands for, a state says.
+STEP = Fraction(1, 2**30)
+UNIT = FEATURE_STEP / float(STEP)  # a weight so large makes features count as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class LogisticModel:
 class Learning:
     """Everything in units of a typical centred record, except what says otherwise.
 
+    classes, norm, top and noise follow from the study; all else changes from round to round.
+
     norm, reach      what contributions are clipped in, and how much longer records are in it
     top              largest length of an encoded record, in `norm` and in L2
     noise            standard deviation on a sum with bound 1, if it had the whole promise
@@ -102,6 +108,11 @@ class Learning:
     centre, constant, bound   in encoded features: mean, intercept feature, gradient's bound
     scale            typical distance to the centre
     """
+
+    varies: ClassVar[tuple[str, ...]] = (
+        "weights", "velocity", "gradient", "average", "centre", "stage", "round", "count",
+        "scale", "reach", "constant", "bound", "step", "curvature",
+    )  # fmt: skip
 
     classes: tuple[str, ...]
     norm: str
@@ -129,7 +140,13 @@ class Learning:
     @property
     def view(self) -> View:
         """What the gradient of a record depends on."""
-        return View(self.centre, self.constant, self.weights / self.scale, self.bound, self.norm)
+        weights = self.weights / self.scale
+        return View(self.centre, self.constant, weights, UNIT / self.bound)
+
+    @property
+    def mean_weight(self) -> float:
+        """What records are multiplied with, so that one of length `bound` has length 1."""
+        return max(1.0, round(UNIT / self.bound))
 
     def noise_of(self, stage: str) -> float:
         """Standard deviation on one sum with bound 1 that is paid from the stage's share."""
@@ -169,54 +186,37 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
             centre=np.zeros(encoder.width),
         )
 
-    def prepare(self, batch: Encoded, state: Learning | Exact) -> Encoded:
-        if isinstance(state, Exact):
-            return batch
-        return batch._replace(X=quantised(batch.X))
-
-    def plan(self, state: Learning | Exact) -> Sequence[Share]:
-        if isinstance(state, Exact):
-            return [Share("gradient", Fraction(1), state.most)]
-        rounds = state.schedule.rounds
+    def plan(self, first: Learning | Exact) -> Sequence[Stage]:
+        if isinstance(first, Exact):
+            return [Stage(exact_query(first), first.most)]
         return [
-            Share(stage, Fraction(part, 100), rounds if stage == "gradient" else 1)
-            for stage, part in state.schedule.shares.items()
+            Stage(Query((_block(stage, Fraction(part, 100), first),)), _count(stage, first))
+            for stage, part in first.schedule.shares.items()
         ]
 
-    def query(self, state: Learning | Exact) -> Query | None:
-        if isinstance(state, Exact):
-            return exact_query(state)
-        norm = Norm(state.norm)
-        match state.stage:
-            case "done":
-                return None
-            case "mean":
-                block = Block("mean", len(state.centre), norm, Fraction(state.bound))
-            case "gradient":
-                block = Block("gradient", state.weights.size, norm, Fraction(state.bound), STEP)
-            case _:
-                block = Block(state.stage, BINS, norm, Fraction(1))
-        return Query((block,))
+    def asked(self, state: Learning | Exact, query: Query) -> Query | None:
+        return None if isinstance(state, Exact) and state.done else query
 
-    def map(self, batch: Encoded, state: Learning | Exact) -> Reals:
+    def prepare(self, batch: Encoded, first: Learning | Exact) -> Encoded:
+        ready = with_constant(batch.X) if isinstance(first, Exact) else quantised(batch.X)
+        return batch._replace(X=ready)
+
+    def map(self, batch: Encoded, state: Learning | Exact, query: Query) -> Sequence[Contribution]:
         y = _labels(batch)
         if isinstance(state, Exact):
-            return exact_rows(batch.X, y, state)
-        match state.stage:
+            return exact_contributions(batch.X, y, state)
+        stage = query.blocks[0].name
+        match stage:
             case "mean":
-                return plain(batch.X)
+                weights = np.full((len(batch.X), 1), state.mean_weight)
+                return [Products(weights, Whole(batch.X[:, :-1]))]
             case "gradient":
-                return gradient_rows(batch.X, y, state.view)
-            case stage:
+                return [gradients(batch.X, y, state.view)]
+            case _:
                 norm = Norm.L2 if stage == "spread" else Norm(state.norm)
-                return _one_hot(lengths(plain(batch.X), state.centre, norm), _largest(state))
-
-    def map_sum(self, batch: Encoded, state: Learning | Exact) -> NDArray[np.int64] | None:
-        if isinstance(state, Exact):
-            return exact_sum(batch.X, _labels(batch), state)
-        if state.stage == "gradient":
-            return gradient_sum(batch.X, _labels(batch), state.view)
-        return None
+                sizes = lengths(batch.X, state.centre, norm)
+                places = _bins(sizes, _largest(state, stage))
+                return [Cells(places[:, None], (BINS,), query.blocks[0].limit)]
 
     def reduce(self, total: Reals, state: Learning | Exact) -> Learning | Exact:
         if isinstance(state, Exact):
@@ -224,15 +224,15 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
         match state.stage:
             case "size":
                 count = max(1.0, float(total.sum()))
-                radius = _median(total, _largest(state))
+                radius = _median(total, _largest(state, "size"))
                 return replace(state, stage="mean", count=count, bound=radius)
             case "mean":
                 return replace(state, stage="spread", centre=_centre(total, state))
             case "spread":
-                scale = _median(total, _largest(state))
+                scale = _median(total, _largest(state, "spread"))
                 return _started(replace(state, scale=scale, stage="reach"))
             case "reach":
-                reach = _median(total, _largest(state)) / state.scale
+                reach = _median(total, _largest(state, "reach")) / state.scale
                 return _started(replace(state, reach=max(1.0, reach), stage="gradient"))
             case _:
                 return _descended(total, state)
@@ -273,7 +273,8 @@ def _started(state: Learning) -> Learning:
 def _descended(total: Reals, state: Learning) -> Learning:
     """One step of heavy-ball descent (Polyak 1964)."""
     schedule = state.schedule
-    gradient = total.reshape(state.weights.shape) / (state.count * state.scale)
+    sums = total.reshape(state.weights.shape[::-1]).T * state.bound
+    gradient = sums / (state.count * state.scale)
     curvature = max(state.curvature, _curvature(gradient, state))
     velocity = schedule.momentum * state.velocity + gradient
     moved = min(state.step, STABLE / curvature if curvature > 0 else math.inf)
@@ -311,26 +312,36 @@ def _curvature(gradient: Reals, state: Learning) -> float:
 
 def _centre(total: Reals, state: Learning) -> Reals:
     """The noisy mean, shortened by as much as noise has lengthened it (James & Stein 1961)."""
-    mean = total / state.count
+    mean = total * (UNIT / state.mean_weight) / state.count
     noise = state.noise_of("mean") * state.bound / state.count
     square = float(mean @ mean)
     kept = max(0.0, 1 - len(mean) * noise**2 / square) if square > 0 else 0.0
     return np.asarray(np.clip(np.rint(kept * mean / FEATURE_STEP) * FEATURE_STEP, -1.0, 1.0))
 
 
-def _largest(state: Learning) -> float:
+def _block(stage: str, weight: Fraction, first: Learning) -> Block:
+    norm = Norm(first.norm)
+    lengths = {"mean": len(first.centre), "gradient": first.weights.size}
+    if stage not in lengths:
+        return Block(stage, BINS, norm, Fraction(1), weight=weight)
+    return Block(stage, lengths[stage], norm, Fraction(1), STEP, weight)
+
+
+def _count(stage: str, first: Learning) -> int:
+    return first.schedule.rounds if stage == "gradient" else 1
+
+
+def _largest(state: Learning, stage: str) -> float:
     """The largest length that the stage's histogram can meet."""
     own, euclidean = state.top
-    return own if state.stage == "size" else 2 * (euclidean if state.stage == "spread" else own)
+    return own if stage == "size" else 2 * (euclidean if stage == "spread" else own)
 
 
-def _one_hot(sizes: Reals, largest: float) -> Reals:
+def _bins(sizes: Reals, largest: float) -> NDArray[np.int64]:
     """Which bin a length falls in; bin k holds those around largest · 2^(−k/2)."""
     with np.errstate(divide="ignore"):
-        places = np.clip(np.rint(-2 * np.log2(sizes / largest)), 0, BINS - 1).astype(np.intp)
-    rows = np.zeros((len(sizes), BINS))
-    rows[np.arange(len(sizes)), places] = 1.0
-    return rows
+        places = np.clip(np.rint(-2 * np.log2(sizes / largest)), 0, BINS - 1)
+    return np.where(np.isnan(places), -1, places).astype(np.int64)
 
 
 def _median(histogram: Reals, largest: float) -> float:

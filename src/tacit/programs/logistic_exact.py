@@ -6,17 +6,21 @@ the loss and its gradient at one point, so it runs through every channel that ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.bound import Norm
+from tacit.programs.contributions import Contribution, Products
+from tacit.programs.features import Whole
 from tacit.programs.logistic_gradient import residuals
 from tacit.programs.program import Block, Query
 
-__all__ = ["Exact", "exact_query", "exact_rows", "exact_step", "exact_sum"]
+__all__ = ["Exact", "exact_contributions", "exact_query", "exact_step", "with_constant"]
 
 Reals = NDArray[np.float64]
 
@@ -24,12 +28,16 @@ STEP = Fraction(1, 2**26)
 MOST = 5_000  # rounds, in case rounding keeps the gradient above the tolerance
 MEMORY = 20  # pairs of moves and changes that stand for the Hessian
 SUFFICIENT = 1e-4  # Armijo's share of the decrease that the slope promises
-BLOCK = "gradient"
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
     """At `weights` the objective is `value`; asked next: weights + length · direction."""
+
+    varies: ClassVar[tuple[str, ...]] = (
+        "weights", "gradient", "direction", "value", "length", "round", "done"
+    )  # fmt: skip
+    grows: ClassVar[tuple[str, ...]] = ("moves", "changes")
 
     classes: tuple[str, ...]
     penalty: float
@@ -58,29 +66,31 @@ class Exact:
         return self.weights + self.length * self.direction
 
 
-def exact_query(state: Exact) -> Query | None:
-    if state.done:
-        return None
-    # Nothing is clipped without privacy: any bound will do.
-    return Query((Block(BLOCK, 2 + state.weights.size, Norm.L2, Fraction(1), STEP),))
+def with_constant(X: Reals) -> Reals:
+    """Records with one feature more, which is always 1."""
+    return np.hstack([X, np.ones((len(X), 1))])
 
 
-def exact_rows(X: Reals, y: NDArray[np.int64], state: Exact) -> Reals:
-    """One record each: 1, its loss, its gradient."""
-    scores = _scores(X, state.asked)
-    features = np.hstack([X, np.ones((len(X), 1))])
-    gradient = features[:, :, None] * residuals(scores, y)[:, None, :]
-    head = np.stack([np.ones(len(X)), _losses(scores, y)], axis=1)
-    return np.hstack([head, gradient.reshape(len(X), -1)])
+def exact_query(first: Exact) -> Query:
+    """Nothing is clipped without privacy: any bound will do."""
+    return Query(
+        (
+            Block("loss", 2, Norm.L2, Fraction(1), STEP),
+            Block("gradient", first.weights.size, Norm.L2, Fraction(1), STEP),
+        )
+    )
 
 
-def exact_sum(X: Reals, y: NDArray[np.int64], state: Exact) -> NDArray[np.int64]:
-    """The sum of `exact_rows`, rounded once per batch instead of once per record."""
-    scores = _scores(X, state.asked)
-    residual = residuals(scores, y)
-    gradient = np.vstack([X.T @ residual, residual.sum(axis=0)])
-    total = np.concatenate([[len(X), _losses(scores, y).sum()], gradient.reshape(-1)])
-    return np.rint(total / float(STEP)).astype(np.int64)
+def exact_contributions(
+    features: Reals, y: NDArray[np.int64], state: Exact
+) -> Sequence[Contribution]:
+    """Of each record: 1 and its loss; its gradient. Rounded once for a batch, not for a record."""
+    scores = np.asarray(features @ state.asked)
+    losses = np.stack([np.ones(len(features)), _losses(scores, y)], axis=1) / float(STEP)
+    return [
+        Products(losses, Whole(np.ones((len(features), 1)))),
+        Products(residuals(scores, y) / float(STEP), Whole(features)),
+    ]
 
 
 def exact_step(total: Reals, state: Exact) -> Exact:
@@ -88,7 +98,7 @@ def exact_step(total: Reals, state: Exact) -> Exact:
     point = state.asked
     coef = np.vstack([point[:-1], np.zeros(point.shape[1])])  # the intercept is free
     value = float(total[1]) + state.penalty / 2 * float((coef * coef).sum())
-    gradient = total[2:].reshape(point.shape) + state.penalty * coef
+    gradient = total[2:].reshape(point.shape[::-1]).T + state.penalty * coef
     slope = float((state.gradient * state.direction).sum())
     state = replace(state, round=state.round + 1)
     # Sums are known to about a step of the grid: a smaller increase is none.
@@ -140,10 +150,6 @@ def _shortened(value: float, slope: float, state: Exact) -> Exact:
     length = state.length * min(0.5, max(0.1, best))
     done = state.round >= MOST or length < 1e-12
     return replace(state, length=0.0 if done else length, done=done)
-
-
-def _scores(X: Reals, weights: Reals) -> Reals:
-    return np.asarray(X @ weights[:-1] + weights[-1])
 
 
 def _losses(scores: Reals, y: NDArray[np.int64]) -> Reals:

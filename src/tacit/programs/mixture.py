@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.schema import Schema
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
 from tacit.programs.components import Components, Kind, covariance_of, moments_length, statistics
+from tacit.programs.contributions import Contribution, Mixed
+from tacit.programs.features import FEATURE_STEP, Whole, whole_numbers
 from tacit.programs.levels import Levels
 from tacit.programs.prediction import Prediction
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.spread import box, made_up
 
 __all__ = ["Mixture", "MixtureModel", "MixtureState", "joint_bound"]
@@ -34,6 +36,9 @@ Reals = NDArray[np.float64]
 Coordinates = Literal["own", "shared"]
 
 FEWEST = 5.0  # a component whose count is within this many deviations of 0 has no data to speak of
+FARTHEST = 8.0  # in units of reach: a record that is farther is taken to be there
+WEIGHT_UNIT, FEATURE_UNIT = 2**14, 2**13  # responsibilities and statistics, as whole numbers
+STEP = Fraction(1, WEIGHT_UNIT * FEATURE_UNIT)
 STILL = 1e-3  # without privacy: the largest movement, in standard deviations, taken for none
 
 
@@ -43,7 +48,10 @@ class MixtureState:
 
     covariances   (components, d, d), (components, d) or (components,), by kind
     noise         the standard deviation of the noise on each sum, as planned; 0 without privacy
+    done          rounds so far
     """
+
+    varies: ClassVar[tuple[str, ...]] = ("weights", "means", "covariances", "done")
 
     weights: Reals
     means: Reals
@@ -137,26 +145,50 @@ class Mixture(Program[MixtureState, MixtureModel]):
         )
         return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
 
-    def plan(self, state: MixtureState) -> Sequence[Share]:
-        return [Share("statistics", Fraction(1), state.rounds)]
+    def plan(self, first: MixtureState) -> Sequence[Stage]:
+        components, width = first.means.shape
+        length = components * (1 + width + moments_length(first.kind, width))
+        norm = Norm(first.norm)
+        bound = joint_bound(norm, first.kind, width)
+        return [Stage(Query((Block("statistics", length, norm, bound, STEP),)), first.rounds)]
 
-    def query(self, state: MixtureState) -> Query | None:
-        if state.done >= state.rounds:
-            return None
-        components, width = state.means.shape
-        length = components * (1 + width + moments_length(state.kind, width))
-        norm = Norm(state.norm)
-        return Query((Block("statistics", length, norm, joint_bound(norm, state.kind, width)),))
+    def admit(self, state: MixtureState) -> None:
+        try:
+            components = Components.of(state.weights, state.means, state.covariances)
+            finite = bool(np.isfinite(components.factors).all() and (state.weights > 0).all())
+        except (np.linalg.LinAlgError, ValueError):
+            finite = False
+        if not finite:
+            raise InputError("this state's components are no Gaussian mixture.")
 
-    def map(self, batch: Encoded, state: MixtureState) -> Reals:
+    def asked(self, state: MixtureState, query: Query) -> Query | None:
+        return None if state.done >= state.rounds else query
+
+    def prepare(self, batch: Encoded, first: MixtureState) -> Encoded:
+        return batch._replace(X=whole_numbers(batch.X)) if first.noise > 0 else batch
+
+    def map(self, batch: Encoded, state: MixtureState, query: Query) -> Sequence[Contribution]:
+        weights, features = self._products(batch.X, state)
+        return [Mixed(weights, features)]
+
+    def _products(self, X: Reals, state: MixtureState) -> tuple[Reals, tuple[Whole, ...]]:
+        """Responsibilities, and for each component the statistics of the records, in units."""
         components = Components.of(state.weights, state.means, state.covariances)
-        own = components.standardised(batch.X)
+        private = state.noise > 0
+        own = components.standardised_exactly(X) if private else components.standardised(X)
         shares = components.responsibilities(own)
         if self.coordinates == "own":
-            own /= _reach(state)
+            seen = own / _reach(state)
         else:
-            own[:] = batch.X
-        return statistics(own, shares, state.kind, Norm(state.norm))
+            seen = np.broadcast_to(X * FEATURE_STEP if private else X, own.shape)
+        return shares * WEIGHT_UNIT, tuple(self._statistics(each, state) for each in seen)
+
+    def _statistics(self, seen: Reals, state: MixtureState) -> Whole:
+        if state.noise == 0:
+            return Whole(statistics(seen, state.kind, Norm(state.norm)) * FEATURE_UNIT)
+        near = np.nan_to_num(np.clip(seen, -FARTHEST, FARTHEST), nan=0.0)
+        found = statistics(near, state.kind, Norm(state.norm)) * FEATURE_UNIT
+        return Whole(np.rint(found, out=found))
 
     def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
         components, width = state.means.shape
@@ -218,9 +250,8 @@ class Mixture(Program[MixtureState, MixtureModel]):
         return np.asarray((vectors * np.clip(values, self.floor, 1.0)) @ vectors.T)
 
     def _noise(self, state: MixtureState, promise: Promise) -> float:
-        query = self.query(state)
-        assert query is not None
-        mechanism = Levels.planned(promise, self.plan(state)).mechanism(query.blocks[-1])
+        plan = Plan(tuple(self.plan(state)))
+        mechanism = Levels.planned(promise, plan).mechanism(plan.stage(1).query.blocks[-1])
         return float(mechanism.scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
 
 

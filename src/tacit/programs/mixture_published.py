@@ -27,9 +27,11 @@ from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Adjacency, Promise
 from tacit.programs.components import Kind, moments_length
+from tacit.programs.contributions import Contribution, Products
+from tacit.programs.features import Whole
 from tacit.programs.levels import Levels
-from tacit.programs.mixture import Mixture, MixtureState
-from tacit.programs.program import Block, Query, Share
+from tacit.programs.mixture import STEP, WEIGHT_UNIT, Mixture, MixtureState
+from tacit.programs.program import Block, Plan, Query, Stage
 
 __all__ = ["PublishedMixture", "PublishedState", "perturbed"]
 
@@ -89,35 +91,35 @@ class PublishedMixture(Mixture):
             state = replace(state, excess_weights=weights, excess=others)
         return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
 
-    def plan(self, state: MixtureState) -> Sequence[Share]:
+    def plan(self, first: MixtureState) -> Sequence[Stage]:
+        assert isinstance(first, PublishedState)
         laplace = self.weights_noise == "laplace"
-        parameters = [
-            Share(f"{what} {k}", Fraction(1), state.rounds)
-            for k in range(self.components)
-            for what in ("mean", "covariance")
-        ]
-        weight = LAPLACE_WEIGHT if laplace else Fraction(1)
-        norm = Norm.L1 if laplace else Norm.L2
-        return [Share("weights", weight, state.rounds, norm=norm), *parameters]
-
-    def query(self, state: MixtureState) -> Query | None:
-        if state.done >= state.rounds:
-            return None
-        assert isinstance(state, PublishedState)
-        width = state.means.shape[1]
-        lengths = {"mean": width, "covariance": moments_length(state.kind, width)}
-        norm = Norm.L1 if self.weights_noise == "laplace" else Norm.L2
+        width = first.means.shape[1]
+        lengths = {"mean": width, "covariance": moments_length(first.kind, width)}
         # A bound wider than what is needed is how a program asks for more noise than is needed.
-        blocks = [Block("weights", self.components, norm, round_up(state.excess_weights))]
-        blocks += [
-            Block(f"{what} {k}", length, Norm.L2, round_up(state.excess))
+        weights = Block(
+            "weights",
+            self.components,
+            Norm.L1 if laplace else Norm.L2,
+            round_up(first.excess_weights),
+            Fraction(1, WEIGHT_UNIT),
+            LAPLACE_WEIGHT if laplace else Fraction(1),
+        )
+        others = [
+            Block(f"{what} {k}", length, Norm.L2, round_up(first.excess), STEP)
             for k in range(self.components)
             for what, length in lengths.items()
         ]
-        return Query(tuple(blocks))
+        return [Stage(Query((weights, *others)), first.rounds)]
 
-    def map(self, batch: Encoded, state: MixtureState) -> Reals:
-        return super().map(batch, state)[:, self._order(state)]
+    def map(self, batch: Encoded, state: MixtureState, query: Query) -> Sequence[Contribution]:
+        weights, features = self._products(batch.X, state)
+        width = state.means.shape[1]
+        found: list[Contribution] = [Products(weights, Whole(np.ones((len(weights), 1))))]
+        for weight, each in zip(weights.T, features, strict=True):
+            for part in (each.values[:, 1 : 1 + width], each.values[:, 1 + width :]):
+                found.append(Products(weight[:, None], Whole(part)))
+        return found
 
     def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
         ours = np.empty_like(total)
@@ -147,7 +149,7 @@ class PublishedMixture(Mixture):
         gaussians = releases - state.rounds if laplace else releases
         epsilon, delta = promise.epsilon / releases, promise.delta / gaussians
         gaussian = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-        needed = Levels.planned(promise, self.plan(state)).multipliers
+        needed = Levels.planned(promise, Plan(tuple(self.plan(state)))).multipliers
         weights = 1 / epsilon if laplace else gaussian
         return (
             max(1.0, weights / float(needed["weights"])),

@@ -7,7 +7,6 @@ second moments, and products with the label, jointly. Proof of the bound: moment
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
 from tacit.programs.levels import Levels
-from tacit.programs.program import Block, Share
+from tacit.programs.pairs import Pairs
+from tacit.programs.program import Block, Plan, Query, Stage
 
-__all__ = ["EXACT", "SLACK", "Moments", "noise_std", "without_impossible"]
+__all__ = ["SLACK", "Moments", "noise_std", "without_impossible"]
 
 Reals = NDArray[np.float64]
 SLACK = 1 + Fraction(1, 2**20)  # no record in range is within rounding of the bound: none is moved
-EXACT = 2.0**53  # whole numbers below are float64s, and so are their sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,7 @@ class Moments:
     weight   a and b: the count's and the label's share of the joint bound. Second moments have
              about columns²/2 entries of size 1; columns^(1/4) lets sums and products with the
              label be c^(1/4) times more exact than they, for little more noise on them.
-    step     z is rounded to its multiples, so that every product is a multiple of step² and sums
-             of products are exact, in any order, in float64 as in integers
+    step     z is rounded to its multiples, so that every product is a multiple of step²
     """
 
     columns: int
@@ -71,7 +69,7 @@ class Moments:
             return round_up((ones**2 + squares) / 2 * SLACK)
         return round_up(Fraction(math.sqrt((squares**2 + fourths) / 2)) * SLACK)
 
-    def vectors(self, X: Reals, y: Reals | None) -> Reals:
+    def contribution(self, X: Reals, y: Reals | None) -> Pairs:
         """z of each record as whole numbers of steps; y is in [−1, 1] already."""
         Z = np.empty((len(X), self.length))
         Z[:, 0] = 1.0
@@ -81,35 +79,7 @@ class Moments:
         if self.private:  # beyond its public bounds nothing is learned from a value
             np.clip(Z, -1.0, 1.0, out=Z)
         Z *= self._weights() / self.step
-        return np.rint(Z, out=Z)
-
-    def rows(self, Z: Reals) -> Reals:
-        """Each record's contribution."""
-        first, second = np.triu_indices(self.length)
-        found: Reals = Z[:, first] * Z[:, second] * self.step**2
-        return found
-
-    def total(self, Z: Reals) -> NDArray[np.int64] | None:
-        """The sum of all rows on the grid, by one product of matrices; None if one needs clipping.
-
-        All products and partial sums are whole numbers below 2^53: nothing is rounded.
-        """
-        largest = max(float(Z.max(initial=1.0)), -float(Z.min(initial=0.0)))
-        if len(Z) * largest * largest >= EXACT or not self._in_range(Z):
-            return None
-        product = Z.T @ Z
-        found: NDArray[np.int64] = product[np.triu_indices(self.length)].astype(np.int64)
-        return found
-
-    def _in_range(self, Z: Reals) -> bool:
-        """Whether every x is as short as the bound takes it to be (entries are clipped already)."""
-        if not self.private:
-            return True
-        X = Z[:, 1 : 1 + self.width]
-        # |x| ≤ 1 makes Σx⁴ ≤ Σx² ≤ Σ|x|: the sum that grows fastest decides.
-        if self.norm is Norm.L1:
-            return bool((np.abs(X).sum(axis=1) <= self.columns / self.step).all())
-        return bool((np.einsum("ij,ij->i", X, X) <= self.columns / self.step**2).all())
+        return Pairs(np.rint(Z, out=Z))
 
     def _weights(self) -> Reals:
         weights = np.ones(self.length)
@@ -127,11 +97,12 @@ class Moments:
         return both
 
 
-def noise_std(promise: Promise, plan: Sequence[Share], block: Block) -> float:
-    """The standard deviation of the noise on each number of a block: public, from the plan."""
+def noise_std(promise: Promise, block: Block) -> float:
+    """The standard deviation of the noise on each number of a block that has the whole promise."""
     if not promise.is_private:
         return 0.0
-    scale: Any = Levels.planned(promise, plan).mechanism(block).scale
+    levels = Levels.planned(promise, Plan((Stage(Query((block,))),)))
+    scale: Any = levels.mechanism(block).scale
     return float(scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
 
 

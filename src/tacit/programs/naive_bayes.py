@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,18 @@ from tacit.data.schema import Column, Schema
 from tacit.errors import SchemaError
 from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
+from tacit.programs.features import FEATURE_STEP
+from tacit.programs.groups import Groups
 from tacit.programs.layout import layout, owners
-from tacit.programs.moments import EXACT, SLACK, noise_std
+from tacit.programs.moments import noise_std
 from tacit.programs.prediction import Prediction, class_names
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 __all__ = ["NaiveBayes", "NaiveBayesModel", "NaiveBayesState"]
 
 Reals = NDArray[np.float64]
 Places = NDArray[np.int64]
-# One joint block divides the promise equally over columns. Giving columns with many cells more,
-# as the least total error of all counts would have it, did not predict better (naive_bayes.md).
-PLAN = (Share("counts", Fraction(1)),)
+SLACK = 1 + Fraction(1, 2**14)  # rounding 1 − x² to the grid lengthens no record beyond the bound
 SMOOTHING = 1.0  # records of each value that are taken for granted, as in scikit-learn
 LEAST_VARIANCE = 1e-9
 
@@ -46,6 +47,9 @@ class NaiveBayesState:
     noise     standard deviation of the noise on each released number
     total     one row per class: count, each coordinate's sum, each number's sum of 1 − x²
     """
+
+    varies: ClassVar[tuple[str, ...]] = ()
+    grows: ClassVar[tuple[str, ...]] = ("total",)
 
     classes: int
     owner: Places
@@ -64,17 +68,20 @@ class NaiveBayesState:
 
     @property
     def step(self) -> float:
-        return 2.0**-16 if self.private else 2.0**-18
+        return FEATURE_STEP if self.private else 2.0**-30
 
     @property
     def block(self) -> Block:
+        # One joint block divides the promise equally over columns. Giving columns with many cells
+        # more, as the least total error of all counts would have it, did not predict better
+        # (naive_bayes.md).
         columns, numbers = len(self.open), len(self.numbers)
         if self.norm == Norm.L1:  # |x| + 1 − x² ≤ 5/4
             bound = round_up((1 + columns + Fraction(numbers, 4)) * SLACK)
         else:
             bound = round_up(Fraction(math.sqrt(1 + columns)) * SLACK)
         length = self.classes * self.statistics
-        return Block("counts", length, Norm(self.norm), bound, Fraction(self.step) ** 2)
+        return Block("counts", length, Norm(self.norm), bound, Fraction(self.step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,37 +146,14 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
             noise=0.0,
             total=np.zeros((0, 0)),
         )
-        return replace(state, noise=noise_std(promise, PLAN, state.block))
+        return replace(state, noise=noise_std(promise, state.block))
 
-    def plan(self, state: NaiveBayesState) -> Sequence[Share]:
-        return PLAN
+    def plan(self, first: NaiveBayesState) -> Sequence[Stage]:
+        return [Stage(Query((first.block,)))]
 
-    def query(self, state: NaiveBayesState) -> Query | None:
-        return None if state.total.size else Query((state.block,))
-
-    def map(self, batch: Encoded, state: NaiveBayesState) -> Reals:
-        rows = _members(batch, state)[:, :, None] * _statistics(batch.X, state)[:, None, :]
-        return rows.reshape(len(batch.X), -1)
-
-    def map_sum(self, batch: Encoded, state: NaiveBayesState) -> NDArray[np.int64] | None:
-        if (
-            not state.private
-            and len(state.numbers) == batch.X.shape[1]
-            and (state.missing < 0).all()
-        ):
-            return _plain_sum(batch, state)
-        statistics = _statistics(batch.X, state)
-        if state.private:
-            order = 1 if state.norm == Norm.L1 else 2
-            sizes = np.linalg.norm(statistics, ord=order, axis=1)
-            if (sizes > float(state.block.bound) * (1 - 2.0**-22)).any():
-                return None  # a record that no encoder gives: clipped one by one
-        # Sums of multiples of step², below 2^53 of them: the product rounds nothing (moments.md).
-        unit = state.step**2
-        largest = max(1.0, float(statistics.max(initial=0.0)), -float(statistics.min(initial=0.0)))
-        if len(statistics) * largest / unit >= EXACT:
-            return None
-        return (_members(batch, state).T @ statistics / unit).ravel().astype(np.int64)
+    def map(self, batch: Encoded, state: NaiveBayesState, query: Query) -> Sequence[Groups]:
+        assert batch.y is not None  # the schema has a label
+        return [Groups(batch.y, state.classes, _statistics(batch.X, state))]
 
     def reduce(self, total: Reals, state: NaiveBayesState) -> NaiveBayesState:
         return replace(state, total=total.reshape(state.classes, state.statistics))
@@ -183,20 +167,6 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
 
     def predict(self, model: NaiveBayesModel, X: Reals) -> Prediction:
         return Prediction("class", model.predict(X), np.exp(model.predict_log_proba(X)))
-
-
-def _plain_sum(batch: Encoded, state: NaiveBayesState) -> NDArray[np.int64] | None:
-    """The same where there are only numbers and nothing to clip: without building the rows."""
-    whole = np.rint(batch.X / state.step)
-    largest = max(1.0 / state.step, float(np.abs(whole).max(initial=0.0)))
-    if len(whole) * largest * largest >= EXACT:
-        return None
-    members = _members(batch, state).T
-    unit = round(1.0 / state.step)
-    counts = members.sum(axis=1).astype(np.int64)[:, None] * unit**2
-    sums = (members @ whole).astype(np.int64) * unit
-    squares = counts - (members @ np.square(whole, out=whole)).astype(np.int64)
-    return np.hstack([counts, sums, squares]).ravel()
 
 
 def _values(counts: Reals, state: NaiveBayesState) -> tuple[Reals, Reals]:
@@ -237,33 +207,27 @@ def _gaussians(counts: Reals, state: NaiveBayesState) -> tuple[Reals, Reals]:
 
 
 def _statistics(X: Reals, state: NaiveBayesState) -> Reals:
-    """1, every coordinate, and 1 − x² of the numbers that are there: whatever the class."""
+    """1, every coordinate, and 1 − x² of the numbers that are there: whatever the class; in steps.
+
+    Beyond its public bounds nothing is learned from a value.
+    """
     rows, width = X.shape
     found = np.empty((rows, 1 + width + len(state.numbers)))
     own, squares = found[:, 1 : 1 + width], found[:, 1 + width :]
     found[:, 0] = 1.0
-    np.divide(X, state.step, out=own)
-    if state.private:  # beyond its public bounds nothing is learned from a value
-        np.clip(own, -1.0 / state.step, 1.0 / state.step, out=own)
-    np.rint(own, out=own)
-    own *= state.step
+    own[:] = np.nan_to_num(np.clip(X, -1.0, 1.0), nan=0.0) if state.private else X
     everything = len(state.numbers) == width
     np.square(own if everything else own[:, state.numbers], out=squares)
     np.subtract(1.0, squares, out=squares)
     if (state.missing >= 0).any():
         squares *= _present(own, state.missing)
-    return found
+    found *= 1 / state.step
+    return np.rint(found, out=found) if state.private else found
 
 
 def _present(X: Reals, missing: Places) -> Reals:
     """1 where a number is there, 0 where it is missing."""
     return np.where((missing >= 0) & (X[:, missing] > 0.5), 0.0, 1.0)
-
-
-def _members(batch: Encoded, state: NaiveBayesState) -> Reals:
-    """1 in the column of each record's class."""
-    assert batch.y is not None  # the schema has a label
-    return np.asarray(np.equal.outer(batch.y, np.arange(state.classes)), dtype=np.float64)
 
 
 def _is_measured(column: Column) -> bool:

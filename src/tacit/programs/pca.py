@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,13 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
+from tacit.programs.pairs import Pairs
 from tacit.programs.prediction import Prediction
-from tacit.programs.program import Program, Query, Share, norm_for
+from tacit.programs.program import Program, Query, Stage, norm_for
 
 __all__ = ["PCA", "PCAModel", "PCAState", "denoised"]
 
 Reals = NDArray[np.float64]
-PLAN = (Share("moments", Fraction(1)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class PCAState:
     noise    standard deviation of the noise on each released number
     total    the noisy triangle, empty before the round
     """
+
+    varies: ClassVar[tuple[str, ...]] = ()
+    grows: ClassVar[tuple[str, ...]] = ("total",)
 
     columns: int
     norm: str
@@ -95,20 +98,14 @@ class PCA(Program[PCAState, PCAModel]):
             )
         columns, norm, private = len(schema.features), norm_for(promise), promise.is_private
         block = Moments(columns, len(owner), False, norm, private).block("moments")
-        noise = noise_std(promise, PLAN, block)
+        noise = noise_std(promise, block)
         return PCAState(columns, norm, private, noise, owner, np.zeros(0))
 
-    def plan(self, state: PCAState) -> Sequence[Share]:
-        return PLAN
+    def plan(self, first: PCAState) -> Sequence[Stage]:
+        return [Stage(Query((first.moments.block("moments"),)))]
 
-    def query(self, state: PCAState) -> Query | None:
-        return None if len(state.total) else Query((state.moments.block("moments"),))
-
-    def map(self, batch: Encoded, state: PCAState) -> Reals:
-        return state.moments.rows(state.moments.vectors(batch.X, None))
-
-    def map_sum(self, batch: Encoded, state: PCAState) -> NDArray[np.int64] | None:
-        return state.moments.total(state.moments.vectors(batch.X, None))
+    def map(self, batch: Encoded, state: PCAState, query: Query) -> Sequence[Pairs]:
+        return [state.moments.contribution(batch.X, None)]
 
     def reduce(self, total: Reals, state: PCAState) -> PCAState:
         return replace(state, total=total)

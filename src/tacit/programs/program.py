@@ -1,10 +1,10 @@
 """A program: what is learned, as init → (map → reduce)* → result.
 
-It never sees noise levels, shares, ledgers or who holds the data. Before anything is read it declares
-its `plan`: which sums each round asks for, how much one unit may contribute to them, and which part
-of the promise pays for each. Nothing of that can change afterwards: a state, which in a federation
-comes from an aggregator that nobody has to trust, chooses only how records are looked at. The
-framework clips every contribution to the planned bound, on the integers that are added
+It never sees noise levels, shares, ledgers or who holds the data. Before anything is read it
+declares its `plan`: which sums each round asks for, how much one unit may contribute to them, and
+which part of the promise pays for each. Nothing of that can change afterwards: a state, which in a
+federation comes from an aggregator that nobody has to trust, chooses only how records are looked
+at. The framework clips every contribution to the planned bound, on the integers that are added
 (sensitivity.md), so a program that under-declares is clipped, never trusted.
 """
 
@@ -221,6 +221,14 @@ class Program(Learner, Generic[S, M]):
     @abstractmethod
     def plan(self, first: S) -> Sequence[Stage]:
         """All rounds, from the first state: what they ask, and what pays for it."""
+
+    def admit(self, state: S) -> None:
+        """Raise InputError for a state that cannot be worked with; it depends on nothing else.
+
+        Holders and servers ask this of every state that arrives. What it lets through must be
+        harmless all the same: it is for what would otherwise fail on every record.
+        """
+        return
 
     def asked(self, state: S, query: Query) -> Query | None:
         """What is asked of the planned round: all of it, shorter vectors, or nothing any more."""

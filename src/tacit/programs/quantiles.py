@@ -8,10 +8,10 @@ instead of hundreds of noisy cells: with Gaussian noise a quarter of the error o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,20 +19,22 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema
 from tacit.errors import UsageError
-from tacit.privacy.bound import Norm, round_up
+from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
+from tacit.programs.cells import Cells, marks_bound
 from tacit.programs.histogram import binned
 from tacit.programs.layout import layout
-from tacit.programs.levels import block_grid
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 __all__ = ["Quantiles", "QuantilesModel", "QuantilesState", "consistent"]
 
 Reals = NDArray[np.float64]
 Places = NDArray[np.int64]
 FAN_OUT, LEVELS = 4, 5  # by expected error: quantiles.md
-SIZES = [FAN_OUT**level for level in range(1, LEVELS + 1)]
+SIZES = tuple(FAN_OUT**level for level in range(1, LEVELS + 1))
 CELLS = SIZES[-1]
+UNIT = 2**20  # what an interval counts for, in steps
+STEP = Fraction(1, UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,9 @@ class QuantilesState:
     missing   the coordinate that says its value is missing, or −1
     counts    noisy, one row per column, level after level; empty before the round
     """
+
+    varies: ClassVar[tuple[str, ...]] = ()
+    grows: ClassVar[tuple[str, ...]] = ("counts",)
 
     columns: tuple[str, ...]
     places: tuple[int, ...]
@@ -112,35 +117,18 @@ class Quantiles(Program[QuantilesState, QuantilesModel]):
             counts=np.zeros((0, 0)),
         )
 
-    def plan(self, state: QuantilesState) -> Sequence[Share]:
-        return [Share(name, Fraction(1)) for name in state.columns]
-
-    def query(self, state: QuantilesState) -> Query | None:
-        if state.counts.size:
-            return None
+    def plan(self, first: QuantilesState) -> Sequence[Stage]:
         # A value lies in one interval of each level.
-        pure = state.norm == Norm.L1
-        bound = Fraction(LEVELS) if pure else round_up(math.sqrt(LEVELS))
-        blocks = (Block(name, sum(SIZES), Norm(state.norm), bound) for name in state.columns)
-        return Query(tuple(blocks))
+        norm = Norm(first.norm)
+        bound = marks_bound(LEVELS, norm, UNIT)
+        blocks = (Block(n, sum(SIZES), norm, bound, STEP) for n in first.columns)
+        return [Stage(Query(tuple(blocks)))]
 
-    def map(self, batch: Encoded, state: QuantilesState) -> Reals:
-        parts = []
-        for cells, present in _cells(batch, state):
-            for size in SIZES:
-                hit = np.equal.outer(cells // (CELLS // size), np.arange(size))
-                parts.append(hit & present[:, None])
-        return np.hstack(parts).astype(np.float64)
-
-    def map_sum(self, batch: Encoded, state: QuantilesState) -> NDArray[np.int64] | None:
-        query = self.query(state)
-        assert query is not None
-        parts = []
-        for (cells, present), block in zip(_cells(batch, state), query.blocks, strict=True):
-            finest = np.bincount(cells[present], minlength=CELLS)
-            levels = [finest.reshape(size, -1).sum(axis=1) for size in SIZES]
-            parts.append(np.concatenate(levels) * block_grid(block).step.denominator)
-        return np.concatenate(parts)
+    def map(self, batch: Encoded, state: QuantilesState, query: Query) -> Sequence[Cells]:
+        return [
+            Cells(np.column_stack([_interval(cells, size) for size in SIZES]), SIZES, UNIT)
+            for cells in _cells(batch, state)
+        ]
 
     def reduce(self, total: Reals, state: QuantilesState) -> QuantilesState:
         return replace(state, counts=total.reshape(len(state.columns), sum(SIZES)))
@@ -195,13 +183,20 @@ def _inverse(cumulative: Reals, probability: Reals) -> Reals:
     return found
 
 
-def _cells(batch: Encoded, state: QuantilesState) -> list[tuple[Places, NDArray[np.bool_]]]:
-    """For each column the finest interval of each record, and whether it has a value at all."""
+def _cells(batch: Encoded, state: QuantilesState) -> list[Places]:
+    """For each column the finest interval of each record; −1 where it has no value."""
     found = []
     for place, missing in zip(state.places, state.missing, strict=True):
-        absent = batch.X[:, missing] > 0.5 if missing >= 0 else np.zeros(len(batch.X), dtype=bool)
-        found.append((binned(batch.X[:, place], CELLS), ~absent))
+        cells = binned(batch.X[:, place], CELLS)
+        if missing >= 0:
+            cells[batch.X[:, missing] > 0.5] = -1
+        found.append(cells)
     return found
+
+
+def _interval(cells: Places, size: int) -> Places:
+    """The interval of a level with `size` of them; −1 stays −1."""
+    return np.asarray(cells // (CELLS // size))
 
 
 def _is_measured(column: Column) -> bool:

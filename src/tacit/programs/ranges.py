@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,9 @@ from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
-from tacit.programs.levels import Levels, block_grid
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.cells import Cells, marks_bound
+from tacit.programs.levels import Levels
+from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 
 __all__ = ["Range", "Ranges"]
 
@@ -28,12 +30,16 @@ __all__ = ["Range", "Ranges"]
 LOWEST, HIGHEST = -20, 40
 POWERS = HIGHEST - LOWEST + 1
 CELLS = 2 * POWERS + 1  # −2^40 … −2^-20, 0, 2^-20 … 2^40
+UNIT = 2**20  # what a mark counts for, in steps
+STEP = Fraction(1, UNIT)
 # A cell counts as occupied if noise alone reaches its count once in so many runs.
 FALSE_ALARM = 1e-3
 
 
 @dataclass(frozen=True)
 class RangeState:
+    varies: ClassVar[tuple[str, ...]] = ("counts", "done")
+
     width: int
     norm: str
     threshold: float
@@ -64,35 +70,19 @@ class Ranges(Program[RangeState, Range]):
         draft = RangeState(self.width, norm.value, 0.5, np.zeros((self.width, CELLS)))
         if not promise.is_private:
             return draft
-        query = self.query(draft)
-        assert query is not None
-        (block,) = query.blocks
-        scale = float(Levels.planned(promise, self.plan(draft)).mechanism(block).scale)
+        plan = Plan(tuple(self.plan(draft)))
+        (block,) = plan.stage(1).query.blocks
+        scale = float(Levels.planned(promise, plan).mechanism(block).scale)
         return replace(draft, threshold=_threshold(scale, norm, self.width * CELLS))
 
-    def plan(self, state: RangeState) -> Sequence[Share]:
-        return [Share("magnitudes", Fraction(1))]
-
-    def query(self, state: RangeState) -> Query | None:
-        if state.done:
-            return None
-        norm = Norm(state.norm)
+    def plan(self, first: RangeState) -> Sequence[Stage]:
+        norm = Norm(first.norm)
         # One mark per feature: their L1 norm is the number of features, the L2 norm its root.
-        bound = Fraction(state.width) if norm is Norm.L1 else _root(state.width)
-        return Query((Block("magnitudes", state.width * CELLS, norm, bound),))
+        bound = marks_bound(first.width, norm, UNIT)
+        return [Stage(Query((Block("magnitudes", first.width * CELLS, norm, bound, STEP),)))]
 
-    def map(self, batch: Encoded, state: RangeState) -> NDArray[np.float64]:
-        rows, width = batch.X.shape
-        marks = np.zeros((rows, width, CELLS))
-        marks[np.arange(rows)[:, None], np.arange(width), _cells(batch.X)] = 1.0
-        return marks.reshape(rows, width * CELLS)
-
-    def map_sum(self, batch: Encoded, state: RangeState) -> NDArray[np.int64] | None:
-        query = self.query(state)
-        assert query is not None
-        cells = _cells(batch.X) + np.arange(state.width) * CELLS
-        marks = np.bincount(cells.ravel(), minlength=state.width * CELLS)
-        return marks * block_grid(query.blocks[0]).step.denominator
+    def map(self, batch: Encoded, state: RangeState, query: Query) -> Sequence[Cells]:
+        return [Cells(_cells(batch.X), (CELLS,) * state.width, UNIT)]
 
     def reduce(self, total: NDArray[np.float64], state: RangeState) -> RangeState:
         return replace(state, counts=total.reshape(state.width, CELLS), done=True)
@@ -107,7 +97,8 @@ def _cells(X: NDArray[np.float64]) -> NDArray[np.int64]:
     with np.errstate(divide="ignore"):
         power = np.floor(np.log2(np.abs(X)))
     place = np.clip(power, LOWEST - 1, HIGHEST) - LOWEST + 1  # 0 for what counts as zero
-    return np.asarray(POWERS + np.sign(X) * place, dtype=np.int64)
+    cells = POWERS + np.sign(X) * place
+    return np.where(np.isnan(cells), -1, cells).astype(np.int64)
 
 
 def _span(counts: NDArray[np.float64], threshold: float) -> tuple[float, float]:
@@ -132,7 +123,3 @@ def _threshold(scale: float, norm: Norm, cells: int) -> float:
     if norm is Norm.L1:
         return scale * math.log(cells / (2 * FALSE_ALARM))
     return scale * math.sqrt(2 * math.log(cells / FALSE_ALARM))
-
-
-def _root(value: int) -> Fraction:
-    return Fraction(math.nextafter(math.sqrt(value), math.inf))

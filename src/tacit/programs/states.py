@@ -1,10 +1,10 @@
 """States as they travel: what rounds change, and nothing else.
 
-In a federation a state comes from an aggregator that nobody has to trust. What never changes (norms,
-layouts, bounds, schedules) follows from the study, so it is not sent: everyone computes the first
-state and takes all of that from it. What is sent must be of the first state's kind, with arrays of
-its types and shapes, and finite; whatever else it says is harmless (sensitivity.md). All of this
-depends on the bytes alone: a refusal tells nothing of anybody's records.
+In a federation a state comes from an aggregator that nobody has to trust. What never changes
+(norms, layouts, bounds, schedules) follows from the study, so it is not sent: everyone computes the
+first state and takes all of that from it. What is sent must be of the first state's kind, with
+arrays of its types and shapes, and finite; whatever else it says is harmless (sensitivity.md). All
+of this depends on the bytes alone: a refusal tells nothing of anybody's records.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ def _check_finite(name: str, value: Any) -> None:
     if isinstance(value, tuple):
         for part in value:
             _check_finite(name, part)
-    elif isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-        if not np.isfinite(value).all():
-            raise InputError(f"this state's {name} is not finite.")
+        return
+    number = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    if number and not np.isfinite(value).all():
+        raise InputError(f"this state's {name} is not finite.")
 
 
 def _check_array(name: str, value: Any, first: Any, grows: bool) -> None:

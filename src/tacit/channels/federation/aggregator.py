@@ -29,9 +29,9 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Witness
 from tacit.programs.contribute import decoded
-from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.model_file import model_bytes
 from tacit.programs.program import Query
+from tacit.programs.states import state_bytes, state_from
 
 __all__ = ["Aggregator", "Phase"]
 
@@ -89,7 +89,7 @@ class Aggregator:
         for step in self._steps[:-1]:  # the sum of the last one is not read yet
             self._plan.charge(step.number, self._asked_in(step))
         if self._steps:
-            self._state = from_bytes(self._program.states, self._steps[-1].state)
+            self._state = state_from(self._steps[-1].state, self.study.first_state())
         if self._journal.result() is not None:
             self._enter(Phase.FINISHING, now)
         elif not self._steps:
@@ -100,7 +100,7 @@ class Aggregator:
             self._resume(now)
 
     def _resume(self, now: float) -> None:
-        ended = self.round > self.study.last_round or self._program.query(self._state) is None
+        ended = self.round > self.study.last_round or self._asks(self.round, self._state) is None
         self._enter(Phase.ATTESTING if ended else Phase.OPENING, now)
 
     def _enter(self, phase: Phase, now: float) -> None:
@@ -211,8 +211,8 @@ class Aggregator:
 
     def _begin(self, state: Any, now: float) -> None:
         with self._journal.transaction():
-            self._journal.put_step(1, to_bytes(state))
-        self._steps, self._state = [Step(1, to_bytes(state))], state
+            self._journal.put_step(1, state_bytes(state))
+        self._steps, self._state = [Step(1, state_bytes(state))], state
         self._enter(Phase.OPENING, now)
 
     def _collect(self, now: float) -> None:
@@ -275,9 +275,12 @@ class Aggregator:
         return np.frombuffer(body, dtype="<i8").astype(np.int64)
 
     def _asked_in(self, step: Step) -> Query:
-        query = self._program.query(from_bytes(self._program.states, step.state))
+        query = self._asks(step.number, state_from(step.state, self.study.first_state()))
         assert query is not None  # a round is open only while there is something to ask
         return query
+
+    def _asks(self, number: int, state: Any) -> Query | None:
+        return self._program.asked(state, self.study.plan().stage(number).query)
 
     def _all_told(self, now: float) -> None:
         match self.phase:
@@ -331,12 +334,13 @@ class Aggregator:
             return
         self._failures = 0
         self._plan.charge(self.round, query)
-        state = self._program.reduce(decoded(total, query), self._state)
+        rate = float(self.study.plan().stage(self.round).sampling)
+        state = self._program.reduce(decoded(total, query) / rate, self._state)
         with self._journal.transaction():
-            self._journal.put_step(self.round + 1, to_bytes(state))
+            self._journal.put_step(self.round + 1, state_bytes(state))
         self._tell("round done", round=self.round, holders=len(holders), of=self.study.last_round)
         self._state = state
-        self._steps.append(Step(self.round + 1, to_bytes(state)))
+        self._steps.append(Step(self.round + 1, state_bytes(state)))
         self._resume(now)
 
     def _is_possible(self, total: NDArray[np.int64], query: Query, holders: int) -> bool:

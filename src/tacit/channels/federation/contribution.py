@@ -29,9 +29,11 @@ class Sum:
 
 def from_records(study: Study, records: Records, engine: Engine | None = None) -> Contribute:
     """Answers every round with the sum over the same records."""
-    holding = Holding(study.program(), records, study.promise, (engine or Serial()).map_sum)
+    add = (engine or Serial()).map_sum
+    holding = Holding(study.program(), study.first_state(), records, study.promise, add)
 
-    def contribute(state: Any, query: Query) -> Sum:
-        return Sum(holding.sum(state, query))
+    def contribute(number: int, state: Any, query: Query) -> Sum:
+        # The sample is the holder's own secret, drawn anew in each round.
+        return Sum(holding.sum(state, query, study.plan().stage(number).sampling))
 
     return contribute

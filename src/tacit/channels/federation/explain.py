@@ -22,13 +22,11 @@ def explain(
     progress: Progress | None = None,
 ) -> Explanation:
     """Explain a study from its file alone; `quick` leaves out the rehearsal."""
-    program = study.program()
-    query = program.query(study.first_state())
     return Explanation(
         promise=promised(study),
         trust=_trust(study),
         sees=_sees(study),
-        noise=_noise(study, query),
+        noise=_noise(study, study.plan().stage(1).query),
         factor=study.spread,
         noise_words=_noise_words(study),
         cost=_cost(study),
@@ -69,10 +67,10 @@ def _sees(study: Study) -> dict[str, list[str]]:
     return sees
 
 
-def _noise(study: Study, query: Query | None) -> list[BlockNoise]:
-    if query is None or not study.promise.is_private:
+def _noise(study: Study, query: Query) -> list[BlockNoise]:
+    if not study.promise.is_private:
         return []
-    levels = study.levels() if study.online is None else study.window_levels(query)
+    levels = study.levels() if study.online is None else study.window_levels(1)
     found = []
     for block in query.blocks:
         mechanism = levels.mechanism(block)

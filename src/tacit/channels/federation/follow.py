@@ -48,10 +48,11 @@ class Followed:
             await asyncio.sleep(min(LOOK_AGAIN, last))
             last -= LOOK_AGAIN
 
-    def contribute(self, state: Any, query: Query) -> Sum:
+    def contribute(self, number: int, state: Any, query: Query) -> Sum:
         """The sum over what is new. Nothing new adds up to zero, which looks like any share."""
         total, used = np.zeros(query.length, dtype=np.int64), {}
         program, promise = self._study.program(), self._study.promise
+        first, rate = self._study.first_state(), self._study.plan().stage(number).sampling
         left = self._study.take_part.records
         for name, seen, batches in self._new():
             count = 0
@@ -59,8 +60,8 @@ class Followed:
                 part = Encoded(*(None if a is None else a[:left] for a in batch))  # type: ignore[arg-type]
                 if not len(part.X):
                     break
-                holding = Holding(program, ArrayRecords(*part), promise, Serial().map_sum)
-                total += holding.sum(state, query)
+                holding = Holding(program, first, ArrayRecords(*part), promise, Serial().map_sum)
+                total += holding.sum(state, query, rate)
                 count, left = count + len(part.X), left - len(part.X)
             used[name] = seen + count
         return Sum(total, used)

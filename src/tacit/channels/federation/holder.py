@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import check_result
 from tacit.channels.federation.letters import News, Share, context_of, digest_of
-from tacit.channels.federation.noise_plan import NoisePlan, asked_by
+from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.roles.budget import Budget
 from tacit.channels.roles.events import Tell
@@ -41,7 +41,7 @@ class Contribution(Protocol):
     def used(self) -> Mapping[str, int]: ...
 
 
-Contribute = Callable[[Any, Query], Contribution]
+Contribute = Callable[[int, Any, Query], Contribution]
 
 
 class Holder:
@@ -64,14 +64,13 @@ class Holder:
             )
         self.study, self.key, self._outbox = study, key, outbox
         self._contribute, self._budget, self._randomness = contribute, budget, randomness
-        self._tell, self._program, self._digest = tell, study.program(), study.digest
+        self._tell, self._digest = tell, study.digest
         # The last round that nothing is left to do for; shares that were kept may not be sent yet.
         self._done = max(0, outbox.last() - 1)
         self._number = 0  # the round that `_unsent` belongs to
         self._unsent: dict[str, bytes] = {}
         self._asked: set[str] = set()
         self.result: tuple[bytes, Certificate] | None = None
-        self._plan = NoisePlan(study)
         kept = outbox.result()
         if kept is None:
             budget.reserve(1)
@@ -158,11 +157,10 @@ class Holder:
             )
         if number > self.study.last_round:
             raise Refused(f"the study promises {self.study.last_round} rounds, not {number}.")
-        known, query = asked_by(self._program, state)
+        known, query = asked_by(self.study, number, state)
         self.study.capacity_check(query)
-        self._plan.count(number, query)
         self._budget.reserve(number)
-        contribution = self._contribute(known, query)
+        contribution = self._contribute(number, known, query)
         bodies = self._shared(number, digest, contribution.total)
         self._budget.spend(number)
         self._outbox.keep(number, digest, bodies, contribution.used)

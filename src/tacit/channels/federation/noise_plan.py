@@ -11,8 +11,9 @@ from tacit.errors import Refused, TacitError
 from tacit.privacy.certificate import Participation
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.release import Release
-from tacit.programs.files import from_bytes
-from tacit.programs.program import Program, Query
+from tacit.programs.levels import check_asked
+from tacit.programs.program import Query
+from tacit.programs.states import state_from
 
 __all__ = ["NoisePlan", "asked_by", "took_part"]
 
@@ -33,49 +34,40 @@ class NoisePlan:
         """The mechanisms of round `number`, counted; Refused if the study does not promise it."""
         try:
             if self._study.online is None:
-                return self._levels.charge(query)
-            levels = self._study.window_levels(query)
-            mechanisms = levels.charge(query)
+                return self._levels.charge(number, query)
+            levels = self._study.window_levels(number)
+            mechanisms = levels.charge(1, query)
         except TacitError as error:
             raise Refused(f"round {number} is not in the study's plan: {error}") from None
         name = f"window {number}"
         self._windows += [replace(release, part=name) for release in levels.releases]
         return mechanisms
 
-    def count(self, number: int, query: Query) -> None:
-        """Only count round `number`: for those who add no noise, but hold others to the plan."""
-        try:
-            if self._study.online is None:
-                self._levels.count(query)
-            else:
-                self._study.window_levels(query)
-        except TacitError as error:
-            raise Refused(f"round {number} is not in the study's plan: {error}") from None
-
-    def check(self, number: int, query: Query) -> None:
-        """The same refusals, without charging."""
-        kept = list(self._windows)
-        levels = self._levels
-        self._levels = replace(levels, used=dict(levels.used), _released=list(levels.releases))
-        try:
-            self.charge(number, query)
-        finally:
-            self._levels, self._windows = levels, kept
-
     @property
     def releases(self) -> tuple[Release, ...]:
         return (*self._levels.releases, *self._windows)
 
 
-def asked_by(program: Program[Any, Any], state: bytes) -> tuple[Any, Query]:
-    """A state that came over the wire, and what it asks; Refused if it makes no sense."""
+def asked_by(study: Study, number: int, state: bytes) -> tuple[Any, Query]:
+    """A state that came over the wire, and what it asks in round `number`.
+
+    Refused if it makes no sense, which depends on the study and these bytes alone. What is asked,
+    and how well it is hidden, follows from the study; a state may ask for shorter vectors.
+    """
+    program = study.program()
     try:
-        known = from_bytes(program.states, state)
-        query = program.query(known)
+        planned = study.plan().stage(number).query
+        known = state_from(state, study.first_state())
+        program.admit(known)
+        query = program.asked(known, planned)
+        if query is not None:
+            check_asked(query, planned)
     except Exception:  # it comes from somebody else: whatever it breaks, it is refused
-        raise Refused(f"the state of this round is not one of {program.name}.") from None
+        raise Refused(
+            f"the state of round {number} is not one of {program.name} in this study."
+        ) from None
     if query is None:
-        raise Refused("the state of this round asks for nothing: the program has ended.")
+        raise Refused(f"the state of round {number} asks for nothing: the program has ended.")
     return known, query
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tacit.channels.central import Central
+from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.studies.made_up import (
     HELD_OUT,
     MOST_RECORDS,
-    MOST_WORK,
     SEED,
     Loss,
     Progress,
@@ -37,7 +37,7 @@ from tacit.programs.program import Program
 
 __all__ = ["rehearsed"]
 
-MOST_FAST_WORK = 3 * 10**8  # where the program has a fast path
+MOST_WORK = 3 * 10**8  # records × coordinates × rounds
 
 
 def rehearsed(study: Study, records: int | None = None, progress: Progress | None = None) -> Loss:
@@ -65,12 +65,8 @@ def rehearsed(study: Study, records: int | None = None, progress: Progress | Non
 
 def _affordable(study: Study, holders: int, width: int) -> int:
     """How many records each holder may have, so that nobody waits long."""
-    program = study.program()
-    query = program.query(study.first_state())
-    longest = max(width, 0 if query is None else query.length)
-    fast = type(program).map_sum is not Program.map_sum
-    most = MOST_FAST_WORK if fast else MOST_WORK
-    return max(1, min(MOST_RECORDS, most // (longest * study.rounds)) // holders)
+    longest = max(width, study.plan().stage(1).query.length)
+    return max(1, min(MOST_RECORDS, MOST_WORK // (longest * study.rounds)) // holders)
 
 
 def _exact(study: Study, program: Program[Any, Any], data: Encoded) -> Any:
@@ -86,23 +82,24 @@ def _federated(
     progress: Progress | None,
 ) -> Any:
     """All rounds: the holders' exact sum, plus the noise of every server."""
-    state, levels = study.first_state(), study.levels()
+    state, plan = study.first_state(), NoisePlan(study)
     windows = _windows(study, program, own)
     planned = study.rounds if study.online is None else study.online.windows
     done = 0
-    while (query := program.query(state)) is not None:
-        holdings = next(windows, None)
-        if holdings is None:
+    while done < study.last_round:
+        stage = study.plan().stage(done + 1)
+        query, holdings = program.asked(state, stage.query), next(windows, None)
+        if query is None or holdings is None:
             break
-        if study.online is not None:
-            levels = study.window_levels(query)
-        total = np.sum([holding.sum(state, query) for holding in holdings], axis=0)
+        done += 1
+        sums = [holding.sum(state, query, stage.sampling, source) for holding in holdings]
+        total = np.sum(sums, axis=0)
+        mechanisms = plan.charge(done, query)
         # Without privacy there are no mechanisms, and no noise.
-        for (_, place), mechanism in zip(query.slices(), levels.charge(query), strict=False):
+        for (_, place), mechanism in zip(query.slices(), mechanisms, strict=False):
             for _ in study.servers:
                 total[place] = mechanism.perturb(total[place], source)
-        state = program.reduce(decoded(total, query), state)
-        done += 1
+        state = program.reduce(decoded(total, query) / float(stage.sampling), state)
         if progress is not None:
             progress(done, planned)
     return program.result(state)
@@ -114,7 +111,8 @@ def _windows(
     """The holders' records of each round: all of them, or those of its window."""
 
     def held(part: Encoded) -> Holding:
-        return Holding(program, ArrayRecords(*part), study.promise, Serial().map_sum)
+        first = study.first_state()
+        return Holding(program, first, ArrayRecords(*part), study.promise, Serial().map_sum)
 
     if study.online is None:
         everything = [held(part) for part in own]

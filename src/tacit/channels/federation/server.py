@@ -2,9 +2,9 @@
 
 No input, no output, no clock here: `answer_all` takes letters and returns replies, and what must
 outlive a crash is in the store before a reply exists. What the server relies on is the study alone.
-The aggregator sends the state of a round, and with it the bound that holders clip to; the noise is
-a multiple of that bound which the server computes for itself (`Levels`), so an invented state
-changes what is asked, never how well it is hidden (server.md).
+The aggregator sends the state of a round, and with it how long the vectors are; what they are
+clipped to, on which grid, and how much noise is due, the server computes for itself (`Study.plan`,
+`Levels`), so an invented state changes what is asked, never how well it is hidden (server.md).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring import RingSum
 from tacit.crypto.signing import SigningKey
-from tacit.errors import InputError, Refused, TacitError
+from tacit.errors import InputError, Refused, TacitError, UsageError
 from tacit.privacy.certificate import statement
+from tacit.programs.levels import check_asked
 from tacit.programs.program import Query
 
 __all__ = ["Server"]
@@ -44,18 +45,31 @@ class Server:
         """`randomness` is asked once for each round: tests name seeds by round."""
         self.study, self._key, self._store = study, key, store
         self._randomness, self._tell = randomness, tell
-        self._program = study.program()
         self._names = {holder.key: holder.name for holder in study.holders}
         self._recall()
 
     def _recall(self) -> None:
         """All that is in memory, from the store: after a start, a crash or a failed write."""
         self._rounds = {r.number: r for r in self._store.rounds()}
+        for known in self._rounds.values():
+            self._check_version(known)
         self._arrived = self._store.arrived(self._last)
         self._plan = NoisePlan(self.study)
         for done in self._rounds.values():
             if done.holders is not None:
                 self._plan.charge(done.number, done.query)
+
+    def _check_version(self, known: Round) -> None:
+        """A round whose noise was planned otherwise cannot be counted as one of this study's."""
+        planned = self.study.plan().stage(known.number).query
+        try:
+            check_asked(known.query, planned)
+        except UsageError:
+            raise Refused(
+                f"round {known.number} of study {self.study.name} was opened by another version of "
+                "tacit, with other bounds: the study cannot go on. Agree on a new one, and run it "
+                "in a new folder."
+            ) from None
 
     @property
     def is_finished(self) -> bool:
@@ -119,9 +133,8 @@ class Server:
                 raise Refused(f"round {number} is open with another state.")
             return
         self._may_open(number)
-        _, query = asked_by(self._program, state)
+        _, query = asked_by(self.study, number, state)
         self.study.capacity_check(query)
-        self._plan.check(number, query)
         self._store.open_round(number, digest_of(state), query)
         self._store.drop_shares(number)
         self._rounds[number] = Round(number, digest_of(state), query)

@@ -15,7 +15,7 @@ from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, TacitError
-from tacit.programs.files import to_bytes
+from tacit.programs.states import state_bytes
 from tacit.wire.message import Message
 from tacit.wire.service import Service, application
 
@@ -95,7 +95,7 @@ class ServerService:
         self._store = ServerStore(folder / "server.db", study.digest)
         self.server = Server(study, key, self._store, randomness, tell)
         self._desk = Desk(self.server)
-        self._state_bytes = len(to_bytes(study.first_state()))
+        self._state_bytes = len(state_bytes(study.first_state()))
         app = application(key, self._answer, self._limit, tell, patience)
         self._service = Service(app, host, port, key, insecure, patience)
         self._finished = asyncio.Event()

@@ -98,7 +98,7 @@ class ServerStore(Store):
 def _query_text(query: Query) -> str:
     return json.dumps(
         [
-            [b.name, b.length, b.norm.value, str(b.bound), None if b.step is None else str(b.step)]
+            [b.name, b.length, b.norm.value, str(b.bound), str(b.step), str(b.weight)]
             for b in query.blocks
         ]
     )
@@ -107,8 +107,8 @@ def _query_text(query: Query) -> str:
 def _query(text: str) -> Query:
     return Query(
         tuple(
-            Block(name, length, Norm(norm), Fraction(bound), step and Fraction(step))
-            for name, length, norm, bound, step in json.loads(text)
+            Block(name, length, Norm(norm), Fraction(bound), step and Fraction(step), *weight)
+            for name, length, norm, bound, step, *weight in json.loads(text)
         )
     )
 

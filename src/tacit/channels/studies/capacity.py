@@ -7,11 +7,9 @@ garbage (a uniformly random residue) is almost always recognised as such.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from tacit.privacy.bound import Norm
 from tacit.privacy.mechanisms.additive import Additive
-from tacit.programs.levels import block_grid
 from tacit.programs.program import Block
 
 __all__ = ["LIMIT", "largest_contribution", "largest_noise"]
@@ -22,11 +20,9 @@ RARE_BITS = 64
 
 
 def largest_contribution(block: Block) -> int:
-    """The largest |coordinate| of one unit's clipped contribution, in grid steps.
-
-    Clipping to the bound in any norm bounds each coordinate; rounding adds up to half a step.
-    """
-    return math.floor(block.bound / block_grid(block).step + Fraction(1, 2))
+    """The largest |coordinate| of one unit's clipped contribution, in grid steps: no coordinate is
+    longer than the whole, in any norm."""
+    return block.limit
 
 
 def largest_noise(mechanism: Additive, servers: int) -> int:

@@ -41,7 +41,7 @@ from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.levels import Levels
-from tacit.programs.program import Block, Program, Query, Share
+from tacit.programs.program import Block, Plan, Program, Query
 from tacit.programs.registry import learner_named, program_named
 
 __all__ = [
@@ -169,25 +169,25 @@ class Study(
 
     def first_state(self) -> Any:
         """The program's state before any data, told how much noise all servers add together."""
-        return self.program().init(self.schema, reckoned(self.promise, self.spread))
+        return self._first
+
+    def plan(self) -> Plan:
+        """What every round asks, with bounds and steps: from the study alone, before any data."""
+        return self._plan
 
     def levels(self) -> Levels:
         """The noise each server adds, computed from the study alone; a fresh record of releases."""
-        return replace(self._levels, used={}, _released=[])
+        return self._levels.afresh()
 
-    def window_levels(self, query: Query) -> Levels:
-        """The same for one window of an online study, which keeps the whole promise by itself.
+    def window_levels(self, number: int) -> Levels:
+        """The same for window `number` of an online study, which keeps the whole promise by itself.
 
         Windows hold different records, so they compose in parallel: the worst counts, not the sum.
         """
         if self.online is None:
             raise UsageError(f"study {self.name}: has no windows: it is not an online study.")
-        shares = {share.name: share for share in self._plan}
-        missing = [block.name for block in query.blocks if block.name not in shares]
-        if missing:
-            raise UsageError(f"the query asks for {missing[0]!r}, which the plan has no share for.")
-        plan = [replace(shares[block.name], count=1) for block in query.blocks]
-        return Levels.planned(self.promise, plan, parts=self.parts)
+        stage = replace(self._plan.stage(number), count=1)
+        return Levels.planned(self.promise, Plan((stage,)), parts=self.parts)
 
     @property
     def last_round(self) -> int:
@@ -277,9 +277,12 @@ class Study(
         return found
 
     @cached_property
-    def _plan(self) -> list[Share]:
-        program = self.program()
-        return list(program.plan(self.first_state()))
+    def _first(self) -> Any:
+        return self.program().init(self.schema, reckoned(self.promise, self.spread))
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(tuple(self.program().plan(self.first_state())))
 
     @cached_property
     def _levels(self) -> Levels:
@@ -288,7 +291,7 @@ class Study(
 
 def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise) -> int:
     """How many releases the program's plan has."""
-    return sum(share.count for share in program.plan(program.init(schema, promise)))
+    return Plan(tuple(program.plan(program.init(schema, promise)))).rounds
 
 
 _SIGN = "tacit study sign FILE"
