@@ -164,6 +164,12 @@ def _rows_repeated(value: Array, generator: Generator) -> Array:
     return np.asarray(value[generator.integers(len(value), size=len(value))])
 
 
+def _balanced(value: Array, generator: Generator) -> Array:
+    """Entries of which any column adds up to about nothing: what is left is rounding."""
+    found = generator.normal(size=value.shape)
+    return np.asarray(found - found.mean(axis=0) if value.ndim else found)
+
+
 def _magnitude(generator: Generator) -> float:
     return float(10.0 ** generator.integers(-308, 309))
 
@@ -181,6 +187,7 @@ _FLOATS: list[Callable[[Array, Generator], Any]] = [
     lambda v, g: np.rint(v * 2.0**16) * 2.0**-16 + 2.0**-17,  # halfway between steps
     lambda v, g: v + 2.0**-40 * g.normal(size=v.shape),  # off the grid
     lambda v, g: -v,
+    lambda v, g: _balanced(v, g) * g.choice((1.0, 2.0**40, 1e300, 0.2 * MOST)),
     _rows_repeated,
     lambda v, g: _one_entry(v, g.choice(NOT_FINITE), g) if g.integers(8) == 0 else v,
 ]
