@@ -16,7 +16,7 @@ __all__ = ["Pairs"]
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LARGEST = 2.0**22  # of a coordinate, in its own units: squares of 500 add up below 2^53
+LARGEST = 2.0**22  # of a coordinate, in its own units
 UNIT = 2.0**-16  # fourth powers are added up as squares of z² · 2^−16, rounded up
 
 
@@ -66,9 +66,10 @@ class Pairs(Contribution):
 
 
 def _sizes(whole: Reals, norm: Norm) -> Reals:
-    """Of each triangle: its length in L1, its squared length in L2, never less than it is.
+    """Of each triangle: its length in L1, its squared length in L2, never less than it is but for a
+    few roundings, which `fitting` allows for.
 
-    Every sum is of whole numbers below 2^53, so that its order does not matter.
+    Sums are of whole numbers: exact below 2^53, and beyond it always in the same order.
     """
     squares = sizes_of(whole, Norm.L2)
     if norm is Norm.L1:
