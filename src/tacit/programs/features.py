@@ -28,7 +28,8 @@ def whole_numbers(X: Reals, step: float = FEATURE_STEP, largest: float = 1.0) ->
     whole = np.clip(X, -largest, largest)
     whole *= 1 / step
     np.rint(whole, out=whole)
-    return np.nan_to_num(whole, copy=False, nan=0.0)
+    whole[np.isnan(whole)] = 0.0
+    return np.asarray(whole)
 
 
 def exact_product(whole: Reals, matrix: Reals, largest: float) -> Reals:
