@@ -34,6 +34,7 @@ from tacit.privacy.certificate_parts import (
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.recompute import recomputed_epsilon
 from tacit.privacy.release import Release
+from tacit.privacy.superseded import why_superseded
 
 __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 
@@ -127,6 +128,20 @@ class Certificate:
         return replace(dated, signature=key.sign(canonical(dated._document())))
 
     @property
+    def superseded(self) -> str | None:
+        """Why the promise is not established, if a fault of what wrote it may have broken it."""
+        if not self.promise_holds:  # it says so itself
+            return None
+        return why_superseded(
+            self.format,
+            self.promise,
+            self.releases,
+            self.study,
+            self.participation,
+            self.witnesses,
+        )
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the promise does not cover, derived from the certificate itself."""
         found = list(self.remarks)
@@ -169,7 +184,8 @@ class Certificate:
         """Check the signature and recompute the cost; raise CertificateInvalid with the reason.
 
         `signer` pins the public key that must have signed; `subject` is the SHA-256 of the model
-        at hand.
+        at hand. A genuine certificate of an older version whose promise a fault may have broken is
+        no error, but a verdict that says `superseded`.
         """
         self._check_signature(signer)
         self._check_witnesses()
@@ -186,6 +202,7 @@ class Certificate:
             self.warnings,
             central,
             self.conditions,
+            self.superseded,
         )
 
     def _check_signature(self, signer: str | None) -> None:
@@ -227,8 +244,8 @@ class Certificate:
         if not self.releases:
             raise CertificateInvalid("the certificate lists no release: nothing was promised.")
         promise = self.promise
-        epsilon = recomputed_epsilon(self.releases, promise.delta, promise.adjacency)
-        if epsilon > promise.epsilon * (1 + TOLERANCE):
+        epsilon = recomputed_epsilon(self.releases, promise.delta, promise.adjacency, promise.unit)
+        if epsilon > promise.epsilon * (1 + TOLERANCE) and self.superseded is None:
             raise CertificateInvalid(
                 f"its releases cost ε = {epsilon:.6g}, more than the promised {promise.epsilon:g}."
             )
