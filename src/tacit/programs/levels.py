@@ -41,6 +41,8 @@ class Levels:
 
     `parts` is 1 where one place adds all the noise; above it, each mechanism adds one part, and the
     plan is kept by the sum of that many (a federation of servers that do not trust one another).
+    `holders` is how many holders' contributions one unit may have in a sum, each clipped by itself:
+    so many times the bound, and so many roundings.
     """
 
     promise: Promise
@@ -49,25 +51,29 @@ class Levels:
     used: dict[str, int] = field(default_factory=dict)
     _released: list[Release] = field(default_factory=list)
     parts: int = 1
+    holders: int = 1
 
     @classmethod
-    def planned(cls, promise: Promise, plan: Sequence[Share], parts: int = 1) -> Levels:
+    def planned(
+        cls, promise: Promise, plan: Sequence[Share], parts: int = 1, holders: int = 1
+    ) -> Levels:
         shares = {share.name: share for share in plan}
         if len(shares) < len(plan) or not plan:
             raise UsageError("a plan needs at least one share, each with a name of its own.")
         if not promise.is_private:
-            return cls(promise, shares, {}, parts=parts)
+            return cls(promise, shares, {}, parts=parts, holders=holders)
         drafts = [_draft(share, promise) for share in plan]
         scales = [release.scale for release in calibrate(promise, drafts)]
         multipliers = {s.name: c for s, c in zip(plan, scales, strict=True) if c is not None}
-        return cls(promise, shares, multipliers, parts=parts)
+        return cls(promise, shares, multipliers, parts=parts, holders=holders)
 
     def mechanism(self, block: Block) -> Laplace | Gaussian:
         """The noise of one block, with what rounding single contributions adds to its bound."""
         grid = block_grid(block)
-        bound = Bound.of_contribution(block.norm, block.bound, self.promise.adjacency)
-        roundings = 2 if bound.value > block.bound else 1  # replacing rounds two contributions
-        widened = grid.widen(bound, block.length, roundings)
+        size = self.holders * block.bound
+        bound = Bound.of_contribution(block.norm, size, self.promise.adjacency)
+        roundings = 2 if bound.value > size else 1  # replacing rounds two contributions
+        widened = grid.widen(bound, block.length, self.holders * roundings)
         scale = widened.value * self.multipliers[block.name]
         self._expect(block, _norm(self.shares[block.name], self.promise))
         if block.norm is Norm.L1:
