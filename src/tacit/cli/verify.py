@@ -72,6 +72,7 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
             "unit": promise.unit.value,
             "adjacency": promise.adjacency.value,
         },
+        "promise_holds": certificate.promise_holds,
         "recomputed_epsilon": None if math.isinf(verdict.epsilon) else verdict.epsilon,
         "central": _central(certificate, verdict),
         "signer": verdict.signer,
@@ -100,7 +101,9 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
 
     from tacit.crypto.signing import fingerprint
 
-    table = Table(title="certificate holds", show_header=False)
+    holds = certificate.promise_holds
+    title = "certificate holds" if holds else "certificate is genuine, its promise does NOT hold"
+    table = Table(title=title, show_header=False)
     central = certificate.amplified
     table.add_row("promise" if central is None else "local promise", str(certificate.promise))
     table.add_row(
