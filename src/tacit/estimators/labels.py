@@ -47,8 +47,11 @@ def labels_of(y: Any, classes: Any = None, column: Column | None = None) -> Labe
 
 def _stated(classes: Any) -> NDArray[Any]:
     given = np.asarray(classes)
-    found = np.unique(given) if given.ndim == 1 else given
-    if given.ndim != 1 or len(found) < 2 or len(found) != len(given) or given.dtype.kind == "O":
+    if given.dtype.kind == "O" and all(isinstance(value, str) for value in given.ravel()):
+        given = given.astype(str)
+    listed = given.ndim == 1 and given.dtype.kind != "O"
+    found = np.unique(given) if listed else given
+    if not listed or len(found) < 2 or len(found) != len(given):
         raise UsageError(
             "classes must be a list of two or more different labels, all texts or all numbers: "
             "every one that may occur."
