@@ -27,7 +27,7 @@ from tacit.cli.main import main
 from tacit.crypto.signing import SigningKey, digest
 from tacit.data import Schema
 from tacit.errors import CertificateInvalid, InputError
-from tacit.estimators import FrequentItemsets, KMeans, LinearRegression, LogisticRegression
+from tacit.estimators import KMeans, LinearRegression, LogisticRegression
 from tacit.privacy import Ledger
 from tacit.programs.model_file import load_model
 
@@ -327,4 +327,6 @@ def test_parameters_from_arrays_are_numbers_too(tmp_path: Path) -> None:
     search.best_estimator_.save(tmp_path / "model")
     assert KMeans.load(tmp_path / "model").n_clusters in (2, 3)
     items, _ = table("FrequentItemsets")
-    FrequentItemsets(min_support=np.float64(0.2), max_length=np.int64(2)).fit(items).verify()
+    made("FrequentItemsets", min_support=np.float64(0.2), max_length=np.int64(2)).fit(
+        items
+    ).verify()
