@@ -19,6 +19,7 @@ __all__ = ["verify"]
 
 SUFFIX = ".certificate.json"
 SUPERSEDED = "superseded: promise not established"
+NOT_HELD = "certificate is genuine, its promise does NOT hold"
 
 
 @click.command()
@@ -77,6 +78,7 @@ def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) 
             "unit": promise.unit.value,
             "adjacency": promise.adjacency.value,
         },
+        "promise_holds": certificate.promise_holds,
         "recomputed_epsilon": None if math.isinf(verdict.epsilon) else verdict.epsilon,
         "central": _central(certificate, verdict),
         "signer": verdict.signer,
@@ -105,7 +107,9 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
 
     from tacit.crypto.signing import fingerprint
 
-    title = "certificate holds" if verdict.superseded is None else SUPERSEDED
+    title = "certificate holds" if certificate.promise_holds else NOT_HELD
+    if verdict.superseded is not None:
+        title = SUPERSEDED
     table = Table(title=title, show_header=False)
     central = certificate.amplified
     table.add_row("promise" if central is None else "local promise", str(certificate.promise))

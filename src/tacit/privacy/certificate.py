@@ -42,7 +42,10 @@ __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 TOLERANCE = 1e-3
 
 IDEALISED = "The noise of 'l2-laplace' is drawn in double precision: its numerics are idealised."
-INSECURE = "The randomness came from a seed: whoever knows the seed can remove the noise."
+INSECURE = (
+    "The randomness came from a seed: whoever knows the seed can remove the noise, and runs on "
+    "other data with the same seed may share it. The promise does NOT hold."
+)
 NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 
 
@@ -69,6 +72,8 @@ class Verdict:
 class Certificate:
     """What was promised, to whom, under which trust, by which releases.
 
+    promise_holds   False for a published method whose promise is broken, and for randomness that
+                 is not secure: then whatever the caller says
     trust        who must be trusted for the promise to hold, in words
     accountant   that found the promise kept
     program      what was computed, with its version; `program_digest` hashes its definition
@@ -120,6 +125,8 @@ class Certificate:
         )
         if self.format in OLD_FORMATS and said:
             raise PromiseError(f"{self.format!r} has no room for conditions, holders or samples.")
+        if not self.secure_randomness and self.format not in OLD_FORMATS:
+            object.__setattr__(self, "promise_holds", False)
 
     def signed(self, key: SigningKey, now: datetime | None = None) -> Certificate:
         """The same certificate, dated and signed."""
@@ -157,9 +164,14 @@ class Certificate:
                 "that many times what one holder contributes for her. Who is with more is "
                 "protected less."
             )
-        if not self.promise_holds:
+        if self.method_is_broken:
             found.append("The method was run as published; its promise does NOT hold.")
         return tuple(found)
+
+    @property
+    def method_is_broken(self) -> bool:
+        """Whether the promise fails for the method's sake, and not because of a seed."""
+        return self.secure_randomness and not self.promise_holds
 
     def to_json(self) -> str:
         return canonical({**self._document(), "signature": self.signature}).decode()
@@ -239,7 +251,9 @@ class Certificate:
                 )
 
     def _recompute(self) -> float:
-        if not self.promise.is_private or not self.promise_holds:
+        """What the releases cost. With a seed too, where the noise is of the right size and
+        only its secrecy is missing: a simulation's accounting is checked like any other."""
+        if not self.promise.is_private or self.method_is_broken:
             return math.inf
         if not self.releases:
             raise CertificateInvalid("the certificate lists no release: nothing was promised.")
