@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded
 from tacit.programs.contribute import Prepared, prepared, record_rows, record_sum
-from tacit.programs.contributions import Contribution
 from tacit.programs.program import Plan, Program, Query
 
 Reals = NDArray[np.float64]
@@ -44,13 +43,6 @@ def unshortened(
         part.within(4 * block.limit, block.norm).rows()
         for part, block in zip(parts, query.blocks, strict=True)
     ]
-
-
-def contribution(program: Program[Any, Any], batch: Prepared, state: Any, query: Query) -> Any:
-    """What the map of a program with one block gives."""
-    (part,) = program.map(batch.batch, state, query)
-    assert isinstance(part, Contribution)
-    return part
 
 
 def check_sums(program: Program[Any, Any], batch: Prepared, state: Any, query: Query) -> Integers:

@@ -98,9 +98,7 @@ def test_in_shared_coordinates_no_record_of_the_ball_is_shortened() -> None:
     batch = ready(program, blobs(500, deviation=0.5), None, state)
     rows = check_sums(program, batch, state, query)
     (free,) = unshortened(program, batch, state, query)
-    # Rounding alone may make a record of the very sphere longer than √3: by a step of its share.
-    step = 2**13 * math.sqrt(3)
-    assert np.linalg.norm((rows - free).astype(float), axis=1).max() <= 3 * step
+    assert np.array_equal(rows, free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
