@@ -26,8 +26,8 @@ settings.load_profile("tacit")
 def _interruptible() -> Iterator[None]:
     """Ctrl-C means here what it means at a terminal, also for every process that is started.
 
-    A background job of a shell begins with SIGINT ignored; Python leaves it so, and children inherit
-    it. Once for each process of pytest: no test changes it.
+    A background job of a shell begins with SIGINT ignored; Python leaves it so, and children have
+    it from us. Once for each process of pytest: no test changes it.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
