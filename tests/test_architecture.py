@@ -17,18 +17,30 @@ SOURCE = ROOT / "src" / "tacit"
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "home": set(),
+    "whole_file": {"errors"},
     "crypto": {"errors", "home"},
     "privacy": {"errors", "crypto"},
-    "data": {"errors", "crypto", "privacy"},
+    "data": {"errors", "whole_file", "crypto", "privacy"},
     "personal": {"errors", "home", "crypto", "privacy", "data"},
     "programs": {"errors", "crypto", "privacy", "data"},
     "engines": {"errors"},
     "wire": {"errors", "home", "crypto"},
-    "channels": {"errors", "home", "crypto", "privacy", "data", "programs", "engines", "wire"},
+    "channels": {
+        "errors",
+        "home",
+        "whole_file",
+        "crypto",
+        "privacy",
+        "data",
+        "programs",
+        "engines",
+        "wire",
+    },
     "estimators": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
     "cli": {
         "errors",
         "home",
+        "whole_file",
         "crypto",
         "privacy",
         "data",
@@ -114,6 +126,25 @@ def test_noise_is_drawn_in_one_place() -> None:
                 assert not (node.attr == "random" and isinstance(node.value, ast.Name)), (
                     f"{name} uses an insecure generator"
                 )
+
+
+REPLACING = {"replace", "rename", "renames", "move", "copyfile", "copy", "copy2", "link"}
+
+
+def test_files_are_replaced_in_one_place() -> None:
+    """A rename replaces devices and links too: only whole_file.py knows what must not be."""
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called, of = node.func.attr, node.func.value
+                by_module = isinstance(of, ast.Name) and of.id in {"os", "shutil"}
+                # `text.replace(old, new)` has two arguments, `path.replace(target)` has one.
+                of_values = isinstance(of, ast.Attribute) and of.attr == "structs"
+                alone = len(node.args) == 1 and not node.keywords
+                by_path = alone and not of_values and called in {"replace", "rename"}
+                if called in REPLACING and (by_module or by_path):
+                    known = {"tacit.whole_file": "replace", "tacit.crypto.signing": "link"}
+                    assert known.get(name) == called, f"{name}:{node.lineno} {called}s by itself"
 
 
 def test_audit_is_a_second_opinion() -> None:

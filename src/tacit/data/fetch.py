@@ -23,6 +23,7 @@ from urllib.request import urlopen
 from tacit.data import derive
 from tacit.data.catalogue import entry
 from tacit.errors import DatasetError
+from tacit.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,9 +144,7 @@ def _store(name: str, content: bytes) -> None:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", delete=False) as draft:
-            draft.write(content)
-        os.replace(draft.name, folder / name)
+        write_whole(folder / name, content)
     except OSError as error:
         raise DatasetError(
             f"cannot write to the cache {folder} ({error.strerror}). Set XDG_CACHE_HOME to a "
