@@ -28,8 +28,8 @@ async def sent(rig: Any, data: bytes, **options: Any) -> tuple[bytes, list[str]]
 
 
 async def answered(rig: Any, site: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection after its first answer. Where the machine is so busy that even a request which is
-    sent at once comes too late for so little patience, another one."""
+    """A connection after its first answer. On a machine so busy that even a request sent at once
+    comes too late for so little patience, another one."""
     while True:
         reader, writer = await site.connect()
         writer.write(rig.http(rig.request()))
