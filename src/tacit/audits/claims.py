@@ -20,7 +20,16 @@ from tacit.errors import UsageError
 from tacit.privacy.promise import Promise
 from tacit.programs.program import Plan
 
-__all__ = ["Claim", "Shifts", "any_claim", "gaussian_claim", "gaussian_mu", "laplace_claim"]
+__all__ = [
+    "Claim",
+    "Shifts",
+    "any_claim",
+    "chosen_then_laplace",
+    "gaussian_claim",
+    "gaussian_mu",
+    "laplace_claim",
+    "mu_of",
+]
 
 MARGIN = 1e-4  # what numerical integration may be wrong by, in favour of the accused
 POINTS = 1 << 13
@@ -105,6 +114,26 @@ def laplace_claim(
             parts = [1.0] if moves is None else moves[number - 1][place].tolist()
             shifts += [epsilon * part for part in parts]
     return Claim(promise, Shifts(0.0, tuple(shifts)).success() + MARGIN)
+
+
+def chosen_then_laplace(choosing: float, epsilon: float) -> float:
+    """The success against any choice that is `choosing`-private, followed by Laplace noise.
+
+    The worst choice is randomised response (Kairouz, Oh, Viswanath 2015): it adds ± choosing to the
+    loss. The loss of Laplace noise is then above what is left with a probability of its own.
+    """
+    right = 1 / (1 + math.exp(-choosing))
+    return right * _laplace_above(epsilon, -choosing) + (1 - right) * _laplace_above(
+        epsilon, choosing
+    )
+
+
+def _laplace_above(epsilon: float, threshold: float) -> float:
+    """P[|x| − |x − ε| > threshold] for x = ε + Laplace(1)."""
+    if abs(threshold) > epsilon:
+        return float(threshold < 0)
+    point = (threshold + epsilon) / 2  # the loss is 2x − ε between 0 and ε
+    return 1 - math.exp(point - epsilon) / 2
 
 
 def any_claim(promise: Promise) -> Claim:
