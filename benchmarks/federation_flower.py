@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from federation_parts.one_round import one_round
 from federation_parts.vectors import study_of, vector_of
+from tacit import children
 from tacit.channels.federation.letters import Share, context_of
 from tacit.channels.roles.letters import read, write
 from tacit.channels.studies.study import Study
@@ -128,7 +129,7 @@ def flower_seconds(
     """Processor seconds of one round of SecAgg+, whose sum must be right."""
     script = HERE / "peers" / "flower_round.py"
     words = [str(word) for word in (python, script, holders, length, shares, threshold)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    done = children.run(words, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["error"] < 1e-4, "Flower's average is not the average of its vectors"
     return float(found["seconds"])
@@ -139,10 +140,10 @@ def _environment(say: Say) -> Path:
     finished = PLACE / "complete"
     if not finished.exists():
         say(f"making an environment with {FLOWER} in .bench/flwr, once …")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True)
+        children.run([sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True)
         for words in (["--no-deps", FLOWER], NEEDED):
             pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            subprocess.run([*pip, *words], check=True, capture_output=True)
+            children.run([*pip, *words], check=True, capture_output=True)
         finished.touch()
     return python
 

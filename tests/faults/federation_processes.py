@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
+from tacit import children
 from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
@@ -121,7 +122,7 @@ class Roles:
         log = self.root / name / f"life-{life}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         with log.open("wb") as errors:
-            popen = subprocess.Popen(
+            popen = children.start(
                 [sys.executable, *armed, *self._words(name), *words.split()],
                 env={**environment, "TACIT_HOME": str(self.root / name)},
                 cwd=self.root / name,
