@@ -327,7 +327,10 @@ def _holding(
     rows: int = 7,
     engine: MapSum | None = None,
 ) -> Holding:
-    source = ArrayRecords(records.X, records.y, records.person, rows)
+    source = ArrayRecords(np.zeros_like(records.X), None, records.person, rows)
+    # Records that no constructor lets through: what is not finite must be harmless all the same.
+    object.__setattr__(source, "X", records.X)
+    object.__setattr__(source, "y", records.y)
     promise = replace(trial.promise, unit=unit)
     return Holding(trial.program, trial.first, source, promise, engine or _serial)
 
