@@ -153,6 +153,10 @@ def test_new_without_a_terminal_names_what_is_missing(tacit: Any) -> None:
         ({"schema": "none.toml"}, "no such file"),
         ({"epsilon": "-1"}, "above 0"),
         ({"windows": "200"}, "at most 103"),
+        ({"windows": "2", "adjacency": "replace"}, "two windows cost more"),
+        ({"unit": "person"}, "--holders-per-person"),
+        ({"unit": "person", "holders_per_person": "0"}, "x>=1"),
+        ({"holders_per_person": "2"}, 'goes with unit = "person"'),
         ({"records": str(2**45)}, "lower records"),
     ],
 )
@@ -188,6 +192,31 @@ def test_new_asks_at_a_terminal(tacit: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert study.promise.epsilon == 0.5
     assert (len(study.servers), len(study.holders), study.take_part.minimum) == (2, 2, 2)
     assert next(answers, None) is None
+
+
+PERSON = '\n[columns.id]\ntype = "text"\nrole = "person"\n'
+
+
+def test_new_states_with_how_many_holders_a_person_is(tacit: Any, folder: Path) -> None:
+    (folder / "schema.toml").write_text(SCHEMA + PERSON)
+    made = tacit("new", "study.toml", *flags(unit="person", holders_per_person="3"))
+    assert made.code == 0
+    assert Study.load("study.toml").holders_per_person == 3
+    shown = tacit("show", "study.toml", "--quick").out
+    assert "at most 3 holders" in " ".join(shown.split())
+
+
+def test_new_asks_with_how_many_holders_a_person_is(
+    tacit: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "schema.toml").write_text(SCHEMA + PERSON)
+    asked: list[str] = []
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: asked.append(text) or "2")
+    assert tacit("new", "study.toml", *flags(unit="person")).code == 0
+    assert Study.load("study.toml").holders_per_person == 2
+    assert len(asked) == 1
+    assert "one person" in asked[0]
 
 
 # ── check ──

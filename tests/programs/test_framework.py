@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,6 +235,26 @@ class TestCentral:
         assert last.certificate.signed(SigningKey.generate()).verify().epsilon <= 1
         with pytest.raises(BudgetExceeded):  # all records once more would cost again
             channel.run(Total(), ArrayRecords(np.ones((9, 1))), SCHEMA, Promise(0.5))
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"unit": "person"}, 'not a person.*set unit = "record"'),
+            ({"unit": "holder"}, 'not a holder.*set unit = "record"'),
+            ({"adjacency": "replace"}, 'two windows cost more.*set adjacency = "add-remove"'),
+        ],
+    )
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_windows_are_refused_where_a_unit_may_be_in_two(
+        self, changes: dict[str, Any], words: str, delta: float, tmp_path: Path
+    ) -> None:
+        ledger = Ledger(tmp_path / "ledger.db")
+        promise = Promise(1.0, delta, **changes)
+        ledger.allow("data", promise.unit, 10.0, 0.1)
+        windows = [ArrayRecords(np.ones((5, 1)), None, np.array(["ann"] * 5, object))] * 2
+        with pytest.raises(UsageError, match=words):
+            next(Central(ledger=ledger).follow(Total(), windows, SCHEMA, promise))
+        assert ledger.balance("data", promise.unit).spent.epsilon == 0
 
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     def test_only_what_stands_out_is_released(self, delta: float) -> None:

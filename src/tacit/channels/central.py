@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.selection import Selection
+from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.records import Records
 from tacit.data.schema import Schema
@@ -21,7 +22,7 @@ from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.mechanisms import Gaussian, Laplace
-from tacit.privacy.promise import Adjacency, Promise, Unit
+from tacit.privacy.promise import Promise, Unit
 from tacit.privacy.release import Release
 from tacit.programs.contribute import decoded
 from tacit.programs.holding import Holding
@@ -33,6 +34,10 @@ __all__ = ["TRUST", "Central", "Outcome"]
 S = TypeVar("S")
 M = TypeVar("M")
 
+ONE_HOLDER = (
+    "The data set is one holder's, with all that it has of a person: what other holders release of "
+    "the same person is not covered."
+)
 TRUST = "The holder of the data, who adds the noise. Everyone else sees noisy results only."
 
 
@@ -115,11 +120,14 @@ class Central:
 
         A record lies in one window, so the windows compose in parallel: the cost is that of the
         worst, not their sum. Windows must be disjoint; the caller answers for that. Yields the
-        model after each window.
+        model after each window. UsageError for promises that do not compose so: of a person or a
+        holder, who may be in several windows, and under replace, where a record may change windows.
         """
+        problem = parallel_problem(promise)
+        if problem is not None:
+            raise UsageError(f"{problem}.")
         if self.selection is not None:
             raise UsageError("windows are released whole: leave selection out when following.")
-        check_windows(promise)
         state = first = program.init(schema, promise)
         plan = self._planned(program, first, promise)
         releases: tuple[Release, ...] = ()
@@ -201,22 +209,9 @@ class Central:
             subject="",
             secure_randomness=self.randomness.secure,
             promise_holds=program.promise_holds,
+            conditions=(ONE_HOLDER,) if promise.unit is Unit.PERSON else (),
             ledger=None if self.ledger is None else self.ledger.head,
         )
-
-
-def check_windows(promise: Promise) -> None:
-    """Only a record that comes or goes lies in one window alone (accounting/parts.md)."""
-    if not promise.is_private or (promise.unit, promise.adjacency) == (
-        Unit.RECORD,
-        Adjacency.ADD_REMOVE,
-    ):
-        return
-    raise UsageError(
-        "following windows promises for a record that is added or removed: a "
-        f"{promise.unit} under {promise.adjacency!r} can touch several windows. Promise unit "
-        "'record' and adjacency 'add-remove', or run each window by itself, under a ledger."
-    )
 
 
 def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | None:

@@ -18,6 +18,7 @@ from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.peers.service import PeerService
 from tacit.channels.peers.status import status_of
+from tacit.channels.studies.checks import parallel_problem
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
 from tacit.cli.peer import agreed_pact, contact, written
@@ -27,7 +28,6 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import UsageError
 from tacit.home import ledger_path, tacit_home
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.promise import Unit
 from tacit.programs.model_file import model_bytes
 from tacit.wire.loop import run
 from tacit.wire.tls import is_loopback
@@ -138,8 +138,9 @@ class _Running:
         local = self._holdings.trained()
         self._own = pact.averaged.model(local.vector, pact.schema)
         _keep_private(self._folder / OWN, model_bytes(self._own, pact.averaged, pact.schema))
-        # New records are other records, but the same holder's.
-        apart = self._options["follow"] and pact.promise.unit is Unit.RECORD
+        # New records are other records, but the same holder's; and one that is exchanged may be
+        # among the old ones or among the new.
+        apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
         purse = LedgerPurse(pact.promise, self._ledger, dataset, pact.digest, part)
         self._dataset = dataset

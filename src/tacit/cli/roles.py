@@ -39,6 +39,11 @@ SAID = {
     "attempt begun": "attempt {round} begins, with {holders} parties",
     "step taken": "step {step}: {holder} has taken it",
     "attempt given up": "attempt {round} is given up without any release: {missing} vanished",
+    "attempt begun anew": "attempt {round} is given up without any release: the records of "
+    "{holder} have changed",
+    "records changed": "your records, or the version of tacit, have changed since attempt {round} "
+    "began: nothing more is said in it, since the same masks and noise around another model would "
+    "show the difference of the two; the curator is asked for another attempt",
     "reachable": "others reach you at {address}",
     "too few records": "you have fewer than {needed} new records: you take part without data",
     "group begun": "group {group}: {holders} peers aggregate",

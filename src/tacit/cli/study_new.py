@@ -39,6 +39,11 @@ OPTIONS = [
         help="What is protected.",
     ),
     click.option(
+        "--holders-per-person",
+        type=click.IntRange(min=1),
+        help="With --unit person: with how many of the holders one person may be, at most.",
+    ),
+    click.option(
         "--adjacency",
         type=click.Choice(["add-remove", "replace"]),
         default="add-remove",
@@ -144,6 +149,7 @@ def study_from(**given: Any) -> Study:
         holders=holders,
         schema=schema,
         consortium=consortium,
+        holders_per_person=answers["holders_per_person"],
     )
 
 
@@ -193,9 +199,14 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
     if given["smallest"] is not None:  # a consortium: nobody adds up shares
         questions["program"] = lambda: _ask("Program", default="averaged-logistic")
         del questions["servers"]
+    elif given["unit"] == "person":
+        questions["holders_per_person"] = lambda: _ask(
+            "With how many of the holders may one person be, at most",
+            type=click.IntRange(min=1),
+        )
     missing = [name for name in questions if given[name] in (None, ())]
     if missing and not sys.stdin.isatty():
-        flags = ", ".join(f"--{name.removesuffix('s')}" for name in missing)
+        flags = ", ".join(f"--{name.removesuffix('s')}" for name in missing).replace("_", "-")
         raise UsageError(f"a study also needs {flags}. At a terminal they are asked for.")
     return {**given, **{name: questions[name]() for name in missing}}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import hmac
 import json
 import os
 from pathlib import Path
@@ -116,6 +117,13 @@ class SigningKey:
 
     def sign(self, message: bytes) -> str:
         return self._secret.sign(message).hex()
+
+    def private_digest(self, content: bytes) -> bytes:
+        """A digest that nobody else can compute: it may lie on a disk beside what it is of, and a
+        thief of that disk cannot try out guesses. HMAC-SHA256 under a key that is derived from the
+        secret half for this alone."""
+        own = hashlib.sha256(b"tacit private digest" + self._secret.private_bytes_raw()).digest()
+        return hmac.new(own, content, hashlib.sha256).digest()
 
     def secret_scalar(self) -> bytes:
         """The number that the public key is a multiple by (RFC 8032, 5.1.5): the secret itself, for

@@ -52,6 +52,7 @@ def study(
     honest: int | None = None,
     windows: int | None = None,
     records: int = 1000,
+    holders_per_person: int | None = None,
 ) -> Study:
     schema, chosen = SCHEMAS.get(program, PLAIN), program_named(program)
     return Study(
@@ -71,6 +72,7 @@ def study(
         schema=schema,
         noise=Noise() if honest is None else Noise(policy="honest", honest=honest),
         online=None if windows is None else Online(windows=windows),
+        holders_per_person=holders_per_person,
     )
 
 
@@ -140,10 +142,27 @@ def test_every_program_can_be_rehearsed(name: str) -> None:
     assert math.isfinite(loss.without_noise)
 
 
-@pytest.mark.parametrize("unit", ["person", "holder"])
-def test_every_unit_can_be_rehearsed(unit: Any) -> None:
-    loss = rehearsed(study("naive-bayes", Promise(1.0, 1e-6, unit)), 60)
-    assert loss.measure == "accuracy"
+@pytest.mark.parametrize(("unit", "many"), [("person", 1), ("person", 3), ("holder", None)])
+def test_every_unit_can_be_rehearsed(unit: Any, many: int | None) -> None:
+    made = study("naive-bayes", Promise(1.0, 1e-6, unit), holders_per_person=many)
+    assert rehearsed(made, 60).measure == "accuracy"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_person_with_several_holders_is_said_and_covered(delta: float) -> None:
+    promise = Promise(1.0, delta, "person")  # type: ignore[arg-type]
+    one, three = (
+        explain(study("histogram", promise, holders_per_person=k), quick=True) for k in (1, 3)
+    )
+    assert "who is with at most one holder, were not there" in one.promise
+    assert "who is with at most 3 holders, were not there" in three.promise
+    assert "√3 · 3, for the 3 holders that a person may be with" in three.noise_words
+    assert three.factor == pytest.approx(3 * one.factor)
+    for few, many in zip(one.noise, three.noise, strict=True):
+        assert many.bound == 3 * few.bound
+        assert many.result == pytest.approx(3 * few.result, rel=1e-3)
+        assert many.central == pytest.approx(few.central, rel=1e-3)
+        assert many.result == pytest.approx(three.factor * many.central)
 
 
 def test_the_estimate_is_repeatable_and_falls_with_more_records() -> None:

@@ -133,6 +133,26 @@ def test_what_is_written_is_read_back(
     again.check_signature()
 
 
+def test_studies_that_do_not_state_holders_per_person_keep_their_digests() -> None:
+    """As computed by version 0.1."""
+    known = "0743a4146449ca342fd2fcc010558cabd21bc803c24c1cbdbc3a302ea9ce14d9"
+    assert study().digest == known
+    holders = {"epsilon": 1.0, "delta": 1e-6, "unit": "holder", "adjacency": "replace"}
+    known = "0a1d7bcbbbf87a70703115f243420f35456744dc51d1ece3c5dc46bf5b70fb03"
+    assert study(online=None, promise=holders).digest == known
+
+
+@pytest.mark.parametrize("many", [1, 4])
+def test_holders_per_person_are_written_read_back_and_signed(many: int) -> None:
+    persons = {"epsilon": 1.0, "delta": 1e-6, "unit": "person", "holders_per_person": many}
+    made = study(online=None, promise=persons).signed(KEY)
+    again = Study.from_dict(tomllib.loads(made.to_toml()))
+    assert (again, again.holders_per_person, again.contributions) == (made, many, many)
+    again.check_signature()
+    other = study(online=None, promise={**persons, "holders_per_person": many + 1})
+    assert other.digest != made.digest
+
+
 def test_load_reads_a_file(tmp_path: Path) -> None:
     made = study().signed(KEY)
     (tmp_path / "s.toml").write_text(made.to_toml(), encoding="utf-8")
@@ -279,6 +299,20 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"promise": {"epsilon": 1, "unit": "cat"}}, r"\[promise\].*unit"),
     ({"promise": {"epsilon": 1, "sigma": 2}}, r"\[promise\].*sigma.*it has: epsilon"),
     ({"promise": {"epsilon": 1, "unit": "holder"}}, r"\[online\]: windows protect records"),
+    (
+        {"promise": {"epsilon": 1, "unit": "person", "holders_per_person": 1}},
+        r"\[online\]: windows protect records, not a person",
+    ),
+    (
+        {"promise": {"epsilon": 1, "adjacency": "replace"}},
+        r"\[online\]: .*two windows cost more.*\"add-remove\" in \[promise\], or drop",
+    ),
+    ({"online": None, "promise": {"epsilon": 1, "unit": "person"}}, "needs holders_per_person"),
+    ({"promise": {"epsilon": 1, "holders_per_person": 2}}, r"\[promise\].*take it out"),
+    *(
+        ({"online": None, "promise": {"epsilon": 1, "unit": "person", "holders_per_person": k}}, w)
+        for k, w in [(0, "1 holder at least"), (1.5, "Expected `int"), (True, "Expected `int")]
+    ),
     ({"noise": {"policy": "honest"}}, r"honest = 2 … 3"),
     ({"noise": {"policy": "honest", "honest": 1}}, r"honest = 2 … 3"),
     ({"noise": {"policy": "honest", "honest": 4}}, r"honest = 2 … 3"),
@@ -327,7 +361,7 @@ def test_loopback_needs_no_certificate() -> None:
 
 
 def test_a_person_needs_a_column() -> None:
-    plain = document(online=None, promise={"epsilon": 1, "unit": "person"})
+    plain = document(online=None, promise={"epsilon": 1, "unit": "person", "holders_per_person": 1})
     del plain["schema"]["columns"]["id"], plain["online"]
     with pytest.raises(InputError, match='role = "person"'):
         Study.from_dict(plain)

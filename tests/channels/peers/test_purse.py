@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,3 +175,19 @@ def test_new_records_have_a_budget_of_their_own(ledger: Ledger) -> None:
         assert amounts(ledger) == (1, 0)
     assert purse_on(ledger, "march").able
     assert not purse_on(ledger).able  # all records together have nothing left
+
+
+# ── records that come later ──
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"unit": "holder"}, "not a holder"), ({"adjacency": "replace"}, "two windows cost more")],
+)
+def test_new_records_have_no_budget_of_their_own_where_a_unit_may_be_in_two_parts(
+    ledger: Ledger, changes: dict[str, Any], words: str
+) -> None:
+    promise = replace(PROMISE, **changes)
+    with pytest.raises(Refused, match=words):
+        LedgerPurse(promise, ledger, "clinic", NETWORK, "rows 1 to 60")
+    LedgerPurse(promise, ledger, "clinic", NETWORK, None)  # one budget for all

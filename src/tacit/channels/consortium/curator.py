@@ -7,6 +7,7 @@ again; its own draws follow from a journaled seed, so it says what it has said b
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = ["Curator", "curator"]
 
 SEED_BYTES = 32
 SMALL = 4096
+MOST_GIVEN_UP = 3  # attempts that one party may give up before the others go on without it
 LARGEST_TURN = 2**27  # bytes: encrypted comparisons of many parties are long
 
 
@@ -46,6 +48,7 @@ class Curator:
         self._tell, self._seed, self._date = tell, seed, date
         self._names = {holder.key: holder.name for holder in study.holders}
         self._here: set[str] = set()
+        self._given_up = Counter[str]()
         self._step = 0
         self.failure: TacitError | None = None
         self._attempt = journal.attempt()
@@ -109,6 +112,8 @@ class Curator:
             return Letter("wait", number)
         if number != attempt.number:
             return Letter("roster", number, write(Roster(attempt.number, list(attempt.roster))))
+        if turn.again:
+            return self._anew(sender, number, now)
         if turn.step > 0:
             self._take(sender, turn, now)
         if turn.step in self._answers:
@@ -226,6 +231,26 @@ class Curator:
         self._tell("attempt given up", round=self.round, missing=names)
         self._here -= gone
         self._begin(set(self._terms.roster) - gone, now)
+
+    def _anew(self, sender: str, number: int, now: float) -> Letter:
+        """A party's records have changed: another attempt, with it, if nothing was revealed yet."""
+        name = self._names[sender]
+        if self._step >= self._terms.reveals_at:
+            raise Refused(
+                f"your records have changed, {name}, and the last step has begun: others may have "
+                "revealed their part, so no other attempt is made. Put your records back as they "
+                "were when this attempt began, and start again: it goes on. Or leave (--leave)."
+            )
+        self._given_up[sender] += 1
+        stays = self._given_up[sender] <= MOST_GIVEN_UP
+        self._tell("attempt begun anew", round=number, holder=name)
+        self._here -= set() if stays else {sender}
+        self._begin(set(self._terms.roster) & self._here, now)
+        attempt = self._attempt
+        assert attempt is not None
+        if self.failure is not None or sender not in attempt.roster:
+            return Letter("wait", number)
+        return Letter("roster", number, write(Roster(attempt.number, list(attempt.roster))))
 
     def _fail(self, error: TacitError) -> None:
         self.failure = error

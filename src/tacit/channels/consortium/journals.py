@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tacit.channels.roles.store import Store
 
@@ -15,11 +16,15 @@ RESULT = "CREATE TABLE result (model BLOB NOT NULL, certificate TEXT NOT NULL)"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run of the protocol: who is in it, and the secret seed that our draws follow from."""
+    """One run of the protocol: who is in it, and the secret seed that our draws follow from.
+
+    encoding   a party's: a keyed digest of what the draws are made around (encoding.py)
+    """
 
     number: int
     roster: tuple[str, ...]
     seed: bytes
+    encoding: bytes = b""
 
 
 class _Journal(Store):
@@ -31,9 +36,13 @@ class _Journal(Store):
                 "INSERT INTO attempt VALUES (?, ?, ?)",
                 (attempt.number, json.dumps(attempt.roster), attempt.seed),
             )
+            self._note(attempt)
+
+    def _note(self, attempt: Attempt) -> None:
+        """What else is kept of an attempt, in the same transaction."""
 
     def attempt(self) -> Attempt | None:
-        found = self.database.execute("SELECT * FROM attempt").fetchone()
+        found = self.database.execute("SELECT number, roster, seed FROM attempt").fetchone()
         return None if found is None else Attempt(found[0], tuple(json.loads(found[1])), found[2])
 
     def put_result(self, model: bytes, certificate: str) -> None:
@@ -71,11 +80,54 @@ class PartyJournal(_Journal):
         "CREATE TABLE revealed (attempt INTEGER)",
         RESULT,
     )
+    # Added after the first version: its journals have no such tables, and say nothing in them.
+    added = (
+        "CREATE TABLE IF NOT EXISTS encoding (attempt INTEGER, digest BLOB NOT NULL)",
+        "CREATE TABLE IF NOT EXISTS said (step INTEGER, body BLOB NOT NULL)",
+    )
 
-    def put(self, step: int, body: bytes) -> None:
-        """What the curator answered to this step."""
+    def __init__(self, path: str | Path, study: str) -> None:
+        super().__init__(path, study)
         with self.transaction():
-            self.database.execute("INSERT INTO body VALUES (?, ?)", (step, body))
+            for table in self.added:
+                self.database.execute(table)
+
+    def _note(self, attempt: Attempt) -> None:
+        self.database.execute("DELETE FROM encoding")
+        self.database.execute("DELETE FROM said")
+        self.database.execute(
+            "INSERT INTO encoding VALUES (?, ?)", (attempt.number, attempt.encoding)
+        )
+
+    def attempt(self) -> Attempt | None:
+        """With what it encoded; b"" if that was not noted, which no encoding matches."""
+        found = super().attempt()
+        if found is None:
+            return None
+        noted = self.database.execute(
+            "SELECT digest FROM encoding WHERE attempt = ?", (found.number,)
+        ).fetchone()
+        return found if noted is None else replace(found, encoding=noted[0])
+
+    def put(self, step: int, answer: bytes, body: bytes) -> None:
+        """What the curator answered to this step, and what we say in the next."""
+        with self.transaction():
+            self.database.execute("INSERT INTO body VALUES (?, ?)", (step, answer))
+            self._say(step + 1, body)
+
+    def say(self, step: int, body: bytes) -> None:
+        """What we say in this step: on the disk before it leaves."""
+        with self.transaction():
+            self._say(step, body)
+
+    def _say(self, step: int, body: bytes) -> None:
+        self.database.execute("DELETE FROM said")
+        self.database.execute("INSERT INTO said VALUES (?, ?)", (step, body))
+
+    def said(self) -> tuple[int, bytes] | None:
+        """The last step of this attempt in which we may have said something, and what."""
+        found: tuple[int, bytes] | None = self.database.execute("SELECT * FROM said").fetchone()
+        return found
 
     def answers(self) -> Sequence[bytes]:
         return [b for (b,) in self.database.execute("SELECT body FROM body ORDER BY step")]

@@ -12,10 +12,15 @@ __all__ = ["Answer", "Roster", "Turn"]
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A step that the party has taken, and what it says in it; step 0 only asks for the roster."""
+    """A step that the party has taken, and what it says in it; step 0 only asks for the roster.
+
+    again   what the party encodes has changed since the attempt began: it says no more in this one,
+            and asks for another
+    """
 
     step: int
     body: bytes = b""
+    again: bool = False
 
 
 class Roster(msgspec.Struct, frozen=True):

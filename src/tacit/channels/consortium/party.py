@@ -1,14 +1,17 @@
 """A party: trains its own model, takes the protocol's steps, pays when it reveals its part.
 
 No input, no output, no clock here. A party that crashed repeats its steps from a journaled seed and
-says what it has said before.
+says what it has said before; if its records have changed meanwhile it gives the attempt up, since
+no randomness is ever used around two different values (encoding.py).
 """
 
 from __future__ import annotations
 
+import hmac
 import os
 from collections.abc import Callable
 
+from tacit.channels.consortium.encoding import encoding_of, randomness_for
 from tacit.channels.consortium.journals import Attempt, PartyJournal
 from tacit.channels.consortium.letters import Answer, Roster, Turn
 from tacit.channels.consortium.local_model import Local
@@ -19,7 +22,6 @@ from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.roles.member_service import Opened
 from tacit.channels.studies.study import Study
-from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
@@ -51,7 +53,8 @@ class Party:
         self._journal, self._local, self._budget = journal, local, budget
         self._tell, self._seed = tell, seed
         self._asked = False
-        self._step, self._body = 0, b""
+        self._step, self._body, self._again = 0, b"", False
+        self._side: PartySide | None = None
         self.result: tuple[bytes, Certificate] | None = None
         self._attempt = journal.attempt()
         kept = journal.result()
@@ -74,7 +77,7 @@ class Party:
             return []
         self._asked = True
         number = self._attempt.number if self._attempt else 0
-        letter = Letter("turn", number, write(Turn(self._step, self._body)))
+        letter = Letter("turn", number, write(Turn(self._step, self._body, self._again)))
         return [(self.study.aggregator.key, letter)]
 
     def give_up(self) -> None:
@@ -111,7 +114,8 @@ class Party:
             )
         parties = tuple(roster.parties)
         self._check(parties)
-        attempt = Attempt(roster.attempt, parties, self._seed())
+        encoding = encoding_of(terms_of(self.study, parties), roster.attempt, self._local)
+        attempt = Attempt(roster.attempt, parties, self._seed(), self._key.private_digest(encoding))
         self._journal.begin(attempt)
         self._take_up(attempt)
         self._tell("attempt begun", round=attempt.number, holders=len(parties))
@@ -124,33 +128,55 @@ class Party:
             raise Refused("the curator's roster is not one that the study allows.")
 
     def _take_up(self, attempt: Attempt) -> None:
-        self._attempt = attempt
+        """Begin the attempt, or go again through what was journaled of it."""
+        self._attempt, self._again = attempt, False
         self._terms = terms_of(self.study, attempt.roster)
-        self._side: PartySide = party_side(
+        encoding = encoding_of(self._terms, attempt.number, self._local)
+        if not hmac.compare_digest(attempt.encoding, self._key.private_digest(encoding)):
+            self._set_aside(attempt)
+            return
+        self._side = party_side(
             self.study,
             self._terms,
             attempt.number,
             self._key,
             self._local,
-            DerivedRandomness(attempt.seed),
+            randomness_for(attempt.seed, encoding),
         )
         self._step, received = 0, b""
         for answer in self._journal.answers():
             self._step += 1
             self._side.send(self._step, received)
             received = answer
-        self._advance(self._next(received))
-
-    def _go_on(self, answer: Answer) -> None:
-        if answer.step != self._step or self._step > self._terms.steps:
+        body, said = self._next(self._side, received), self._journal.said()
+        if said is None:
+            self._journal.say(self._step + 1, body)
+        elif said != (self._step + 1, body):  # whatever the reason is: not twice, and otherwise
+            self._set_aside(attempt)
             return
-        body = self._next(answer.body)  # refuses what is wrong, before it is kept
-        self._journal.put(answer.step, answer.body)
         self._advance(body)
 
-    def _next(self, received: bytes) -> bytes:
+    def _set_aside(self, attempt: Attempt) -> None:
+        """What we encode is not what this attempt was begun with. All that was to be said may have
+        been: then it is repeated, byte for byte. Otherwise nothing more is said in it."""
+        self._side, said = None, self._journal.said()
+        if self._journal.revealed() == attempt.number and said is not None:
+            self._step, self._body = said
+            return
+        self._step, self._body, self._again = 0, b"", True
+        self._tell("records changed", round=attempt.number)
+
+    def _go_on(self, answer: Answer) -> None:
+        side = self._side
+        if side is None or answer.step != self._step or self._step > self._terms.steps:
+            return
+        body = self._next(side, answer.body)  # refuses what is wrong, before it is kept
+        self._journal.put(answer.step, answer.body, body)
+        self._advance(body)
+
+    def _next(self, side: PartySide, received: bytes) -> bytes:
         step = self._step + 1
-        return b"" if step > self._terms.steps else self._side.send(step, received)
+        return b"" if step > self._terms.steps else side.send(step, received)
 
     def _advance(self, body: bytes) -> None:
         """Take the next step. The one that reveals is paid first, and noted for good."""

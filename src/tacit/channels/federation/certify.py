@@ -13,6 +13,7 @@ from tacit.crypto.signing import digest, signed_by
 from tacit.errors import CheckFailed
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate, Witness, statement
+from tacit.privacy.promise import Unit
 
 __all__ = ["Attestation", "certified", "check_result", "checked_attestation", "trust_of"]
 
@@ -29,7 +30,14 @@ def checked_attestation(
 ) -> Attestation:
     """The server's word, if its books agree with ours."""
     said = read(Attestation, body)
-    ours = statement(study.digest, study.promise, plan.releases, took_part(sets), said.secure)
+    ours = statement(
+        study.digest,
+        study.promise,
+        plan.releases,
+        took_part(sets),
+        said.secure,
+        study.contributions,
+    )
     if not signed_by(server, said.signature, ours):
         raise CheckFailed("its books of rounds, noise and holders differ from the aggregator's.")
     return said
@@ -59,7 +67,18 @@ def certified(
         study=study.digest,
         participation=took_part(sets),
         witnesses=witnesses,
+        conditions=_conditions(study),
+        holders_per_person=study.contributions,
     )
+
+
+def _conditions(study: Study) -> tuple[str, ...]:
+    """What the promise rests on that nobody can check."""
+    if study.promise.unit is not Unit.PERSON:
+        return ()
+    many = study.contributions
+    holders = "one of the holders" if many == 1 else f"{many} of the holders"
+    return (f"Nobody is with more than {holders}, as the study states.",)
 
 
 def trust_of(study: Study) -> str:
@@ -82,7 +101,8 @@ def check_result(study: Study, model: bytes, text: str) -> Certificate:
     certificate.verify(study.aggregator.key, digest(model))
     if certificate.study != study.digest:
         raise CheckFailed("the certificate belongs to another study.")
-    if certificate.promise != study.promise:
+    stated = (study.promise, study.contributions)
+    if (certificate.promise, certificate.holders_per_person) != stated:
         raise CheckFailed("the certificate does not keep the study's promise.")
     signed = {witness.public_key for witness in certificate.witnesses}
     if signed != {server.key for server in study.servers}:

@@ -27,7 +27,7 @@ def explain(
         trust=_trust(study),
         sees=_sees(study),
         noise=_noise(study, study.plan().stage(1).query),
-        factor=study.spread,
+        factor=study.noise_factor,
         noise_words=_noise_words(study),
         cost=_cost(study),
         drop_out=_drop_out(study),
@@ -81,11 +81,11 @@ def _noise(study: Study, query: Query) -> list[BlockNoise]:
                 block.name,
                 mechanism.name,
                 block.length,
-                float(block.bound),
+                float(study.contributions * block.bound),
                 "each server",
                 whole / math.sqrt(study.parts),
                 whole * study.spread,
-                whole,
+                whole / study.contributions,
             )
         )
     return found
@@ -97,9 +97,12 @@ def _noise_words(study: Study) -> str:
         return "No noise is added."
     root = f"√({count}/{parts})" if parts > 1 else f"√{count}"
     each = "all the noise that the promise needs" if parts == 1 else f"1/{parts} of its variance"
+    many = study.contributions
+    covered = "" if many == 1 else f" · {many}, for the {many} holders that a person may be with"
     return (
-        f"Each of the {count} servers adds {each}, so the result has {study.spread:.3g} times "
-        f"the standard deviation of a run in one trusted place: {root}. In the first round:"
+        f"Each of the {count} servers adds {each}, so the result has {study.noise_factor:.3g} "
+        f"times the standard deviation of a run in one trusted place: {root}{covered}. In the "
+        "first round:"
     )
 
 

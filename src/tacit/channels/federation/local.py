@@ -60,12 +60,14 @@ class Federation:
     honest       of the servers at least so many are honest: less noise; by default every server
                  adds all of it
     randomness   of the servers' noise, asked with (server, round); shares are always secure
+    holders_per_person   with unit = "person": with so many of the holders one person may be
     """
 
     servers: int = 2
     honest: int | None = None
     randomness: Callable[[int, int], Randomness] = lambda server, number: SYSTEM
     progress: Callable[[int, int], None] | None = None
+    holders_per_person: int | None = None
 
     def run(
         self,
@@ -75,7 +77,9 @@ class Federation:
         promise: Promise,
     ) -> LocalOutcome[M]:
         keys = [SigningKey.generate() for _ in range(self.servers + 1)]
-        study = local_study(program, len(holders), schema, promise, keys, self.honest)
+        study = local_study(
+            program, len(holders), schema, promise, keys, self.honest, self.holders_per_person
+        )
         servers = [
             Server(study, key, ServerStore(MEMORY, study.digest), self._of(place))
             for place, key in enumerate(keys[:-1])
@@ -140,6 +144,7 @@ def local_study(
     promise: Promise,
     keys: Sequence[SigningKey],
     honest: int | None = None,
+    holders_per_person: int | None = None,
 ) -> Study:
     """A study among made-up parties; `keys` are those of the servers and, last, the aggregator."""
     place = "http://127.0.0.1:1"
@@ -161,6 +166,7 @@ def local_study(
         ),
         schema=schema,
         noise=Noise() if honest is None else Noise(policy="honest", honest=honest),
+        holders_per_person=holders_per_person,
     )
     return study.running(program)
 

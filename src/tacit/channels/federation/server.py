@@ -230,6 +230,11 @@ class Server:
         secure = all(self._randomness(r.number).secure for r in closed)
         sets = [r.holders or () for r in closed]
         said = statement(
-            self.study.digest, self.study.promise, self._plan.releases, took_part(sets), secure
+            self.study.digest,
+            self.study.promise,
+            self._plan.releases,
+            took_part(sets),
+            secure,
+            self.study.contributions,
         )
         return Attestation(self._key.sign(said), secure)

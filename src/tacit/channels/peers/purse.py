@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from tacit.channels.roles.budget import Budget
+from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
 from tacit.privacy.ledger import Ledger, Reservation
@@ -34,6 +35,9 @@ class LedgerPurse:
     def __init__(
         self, promise: Promise, ledger: Ledger, dataset: str, network: str, part: str | None
     ) -> None:
+        problem = None if part is None else parallel_problem(promise)
+        if problem is not None:
+            raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
         self._network, self._part = network, part
         self._settle_interrupted()

@@ -8,13 +8,21 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tacit.privacy.promise import Unit
+from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     from tacit.channels.studies.study import Study
     from tacit.channels.studies.tables import Consortium, Party, Service, Signature
 
-__all__ = ["KEY", "LOOPBACK", "name_problems", "party_problems", "problems", "signature_problems"]
+__all__ = [
+    "KEY",
+    "LOOPBACK",
+    "name_problems",
+    "parallel_problem",
+    "party_problems",
+    "problems",
+    "signature_problems",
+]
 
 PUBLISHED_RECORDS = 1 << 31  # shares of them are modulo 2^32
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -144,19 +152,52 @@ def _online_problems(study: Study) -> Iterable[str]:
         return
     if study.online.windows < 1:
         yield f"[online]: windows = {study.online.windows}; have at least one, or drop [online]."
-    if study.promise.unit is not Unit.RECORD:
-        yield (
-            f"[online]: windows protect records, not a {study.promise.unit}, who may be in several "
-            'windows: set unit = "record" in [promise], or drop [online].'
+    problem = parallel_problem(study.promise)
+    if problem is not None:
+        yield f"[online]: {problem} in [promise], or drop [online]."
+
+
+def parallel_problem(promise: Promise) -> str | None:
+    """Why parts of a data set that arrive one after another (windows, new records) may not have the
+    whole promise each, and what to set instead; None if they may.
+
+    Parallel composition needs a unit that lies in one part only. That is one record, which is there
+    or not. A person or a holder may be in all parts, and a record that is exchanged for another may
+    leave one part and appear in another: the cost would be that of all parts, or of two.
+    """
+    if promise.unit is not Unit.RECORD:
+        return (
+            f"windows protect records, not a {promise.unit}, who may be in several windows, while "
+            'each window is kept to the whole promise: set unit = "record"'
         )
+    if promise.adjacency is Adjacency.REPLACE:
+        return (
+            "windows protect a record that is there or not, not one that is exchanged, which may "
+            "leave one window and appear in another, and two windows cost more than the promise: "
+            'set adjacency = "add-remove"'
+        )
+    return None
 
 
 def _unit_problems(study: Study) -> Iterable[str]:
-    if study.promise.unit is Unit.PERSON and study.schema.person is None:
+    many = study.holders_per_person
+    if study.promise.unit is not Unit.PERSON:
+        if many is not None:
+            yield f'[promise]: holders_per_person = {many} goes with unit = "person": take it out.'
+        return
+    if study.schema.person is None:
         yield (
             '[promise]: unit = "person" needs a column with role = "person" in [schema], which '
             "says whose record it is."
         )
+    if many is None:
+        yield (
+            '[promise]: unit = "person" needs holders_per_person = k: with how many of the holders '
+            "one person may be, at most. Each of them adds her contribution, so the noise covers k "
+            'of them. Write 1 only if nobody is with two; or take unit = "record".'
+        )
+    elif many < 1:
+        yield f"[promise]: holders_per_person = {many}: a person is with 1 holder at least."
 
 
 def party_problems(

@@ -87,6 +87,10 @@ def promised(study: Study) -> str:
         Unit.PERSON: "all records of any single person",
         Unit.HOLDER: "all records of any single holder",
     }[promise.unit]
+    if promise.unit is Unit.PERSON:
+        many = study.contributions
+        holders = "one holder" if many == 1 else f"{many} holders"
+        what += f", who is with at most {holders},"
     change = "were exchanged" if promise.adjacency is Adjacency.REPLACE else "were not there"
     delta = f", except with probability {promise.delta:g}" if promise.delta else ""
     return (

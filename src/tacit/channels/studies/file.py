@@ -28,6 +28,9 @@ TOP = """\
 """
 PROGRAM = "# What is learned. The plan of this program, under this promise, has the rounds above."
 PROMISE = "# What each holder is promised, about one unit: a record, a person or a whole holder."
+PERSONS = """\
+# One person is with at most `holders_per_person` of the holders, and the noise covers so many
+# contributions."""
 NOISE = """\
 # Who adds how much noise. "every-server": each adds all of it, and the promise holds even if all
 # other servers collude. "honest" with honest = h: h servers must not collude, and there is less
@@ -77,7 +80,8 @@ def write_toml(study: Study) -> str:
     lines += ["", PROGRAM, "[program]", *table_lines(chosen)]
     if settings:
         lines += ["", "[program.settings]", *table_lines(settings)]
-    lines += ["", PROMISE, "[promise]", *table_lines(_promise(study))]
+    words = [PROMISE] if study.holders_per_person is None else [PROMISE, PERSONS]
+    lines += ["", *words, "[promise]", *table_lines(_promise(study))]
     if study.consortium is None:
         lines += ["", NOISE, "[noise]", *table_lines(fields(study.noise))]
     else:
@@ -101,10 +105,12 @@ def _head(study: Study) -> dict[str, Any]:
 
 
 def _promise(study: Study) -> dict[str, Any]:
-    promise = study.promise
+    """What is not stated is not written: studies from before it could be keep their digests."""
+    promise, many = study.promise, study.holders_per_person
     return {
         "epsilon": promise.epsilon,
         "delta": promise.delta,
         "unit": promise.unit.value,
         "adjacency": promise.adjacency.value,
+        **({} if many is None else {"holders_per_person": many}),
     }

@@ -29,10 +29,10 @@ from tacit.channels.studies.tables import (
     Noise,
     Online,
     Party,
+    PromiseTable,
     Service,
     Signature,
     TakePart,
-    Terms,
 )
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
@@ -66,6 +66,7 @@ class Study(
 
     rounds    the releases that the program's plan allows: a run has at most so many rounds (blocks
               that are asked together share one)
+    holders_per_person   of the file's [promise]: with so many holders one person may be, at most
     """
 
     name: str
@@ -82,6 +83,7 @@ class Study(
     noise: Noise = Noise()
     online: Online | None = None
     consortium: Consortium | None = None
+    holders_per_person: int | None = None
     signature: Signature | None = None
 
     def __post_init__(self) -> None:
@@ -187,7 +189,9 @@ class Study(
         if self.online is None:
             raise UsageError(f"study {self.name}: has no windows: it is not an online study.")
         stage = replace(self._plan.stage(number), count=1)
-        return Levels.planned(self.promise, Plan((stage,)), parts=self.parts)
+        return Levels.planned(
+            self.promise, Plan((stage,)), parts=self.parts, holders=self.contributions
+        )
 
     @property
     def last_round(self) -> int:
@@ -204,6 +208,18 @@ class Study(
         """√(m / parts): how much larger the noise is than in one trusted place. Variances add up
         over m servers, each with one of `parts` parts."""
         return math.sqrt(len(self.servers) / self.parts)
+
+    @property
+    def contributions(self) -> int:
+        """How many holders' contributions one unit may have in a sum: every bound is so many times
+        that of one. A record is with one holder; a person with as many as the study states."""
+        return self.holders_per_person or 1
+
+    @property
+    def noise_factor(self) -> float:
+        """How much larger the noise of the result is than a trusted place's, which would see that
+        a person's contributions are hers, and clip them together."""
+        return self.spread * self.contributions
 
     # ── how large ──
 
@@ -278,7 +294,7 @@ class Study(
 
     @cached_property
     def _first(self) -> Any:
-        return self.program().init(self.schema, reckoned(self.promise, self.spread))
+        return self.program().init(self.schema, reckoned(self.promise, self.noise_factor))
 
     @cached_property
     def _plan(self) -> Plan:
@@ -286,7 +302,9 @@ class Study(
 
     @cached_property
     def _levels(self) -> Levels:
-        return Levels.planned(self.promise, self._plan, parts=self.parts)
+        return Levels.planned(
+            self.promise, self._plan, parts=self.parts, holders=self.contributions
+        )
 
 
 def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise) -> int:
@@ -325,7 +343,7 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Study:
             "or ask the author for a file of that format."
         )
     head: Head = table_of({k: document[k] for k in Head.__struct_fields__}, Head, where)
-    terms: Terms = table_of(document["promise"], Terms, f"{where}, [promise]")
+    terms: PromiseTable = table_of(document["promise"], PromiseTable, f"{where}, [promise]")
     tables = {
         key: table_of(document[key], kind, f"{where}, [{key}]")
         for key, kind in _TABLES.items()
@@ -340,6 +358,7 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Study:
             chosen=chosen,
             promise=Promise(terms.epsilon, terms.delta, terms.unit, terms.adjacency),
             schema=_schema(document["schema"], f"{where}, [schema]"),
+            holders_per_person=terms.holders_per_person,
             **tables,
         )
     except UsageError as error:  # the promise's: in a file it is bad input

@@ -16,6 +16,7 @@ __all__ = [
     "Noise",
     "Online",
     "Party",
+    "PromiseTable",
     "Service",
     "Signature",
     "TakePart",
@@ -108,6 +109,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     delta: float = 0.0
     unit: Unit = Unit.RECORD
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+
+class PromiseTable(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The promise as it stands in a study.
+
+    holders_per_person   with unit = "person": with so many of the holders one person may be
+    """
+
+    holders_per_person: int | None = None
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
