@@ -17,7 +17,7 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
-from tacit.errors import UsageError
+from tacit.errors import InternalFault, UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
@@ -88,7 +88,7 @@ class Central:
         """All rounds, under a reservation that the caller has made."""
         state = first = program.init(schema, promise)
         plan = self._planned(program, first, promise)
-        choosing, rest = _divided(promise, self.selection, plan.rounds)
+        choosing, rest = _divided(promise, self.selection, plan)
         levels = Levels.planned(rest, plan)
         choices: list[Release] = []
         holding = Holding(program, first, records, promise, self.engine.map_sum)
@@ -198,6 +198,10 @@ class Central:
         releases: tuple[Release, ...],
     ) -> Certificate:
         found = cost(releases, promise.delta, promise.adjacency) if releases else None
+        if found and program.promise_holds and found.epsilon > promise.epsilon * (1 + 1e-9):
+            raise InternalFault(
+                f"{program.name}: its releases cost ε = {found.epsilon:.6g}, more than {promise}."
+            )
         return Certificate(
             promise=promise,
             releases=releases,
@@ -222,12 +226,14 @@ def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | 
 
 
 def _divided(
-    promise: Promise, selection: Selection | None, rounds: int
+    promise: Promise, selection: Selection | None, plan: Plan
 ) -> tuple[Promise | None, Promise]:
-    """What pays for each choice, if there is a selection, and what for the noise."""
+    """What pays for each choice, if there is a selection, and what for the noise. Every block of
+    every round is chosen from by itself."""
     if selection is None or not promise.is_private:
         return None, promise
-    return selection.split(promise, rounds)
+    choices = sum(stage.count * len(stage.query.blocks) for stage in plan.stages)
+    return selection.split(promise, choices)
 
 
 def _counted(releases: list[Release]) -> list[Release]:
