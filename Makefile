@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: env demo test check format bench clean
+.PHONY: env demo test test-long check format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 env: $(READY)  ## the environment, in .venv
 
@@ -25,6 +25,9 @@ demo: env  ## the main job, one machine, no configuration
 
 test: env  ## all tests, on all cores
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: env  ## what takes many seeds, too
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 check: env  ## lint, types, import arrows
 	@$(BIN)/ruff check .

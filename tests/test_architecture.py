@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tacit import children
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "tacit"
@@ -17,18 +18,33 @@ SOURCE = ROOT / "src" / "tacit"
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "home": set(),
+    "whole_file": {"errors"},
+    "children_launch": set(),
+    "children": {"children_launch"},
     "crypto": {"errors", "home"},
     "privacy": {"errors", "crypto"},
-    "data": {"errors", "crypto", "privacy"},
+    "data": {"errors", "whole_file", "children", "crypto", "privacy"},
     "personal": {"errors", "home", "crypto", "privacy", "data"},
     "programs": {"errors", "crypto", "privacy", "data"},
     "engines": {"errors"},
     "wire": {"errors", "home", "crypto"},
-    "channels": {"errors", "home", "crypto", "privacy", "data", "programs", "engines", "wire"},
+    "channels": {
+        "errors",
+        "home",
+        "whole_file",
+        "crypto",
+        "privacy",
+        "data",
+        "programs",
+        "engines",
+        "wire",
+    },
     "estimators": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
     "cli": {
         "errors",
         "home",
+        "whole_file",
+        "children",
         "crypto",
         "privacy",
         "data",
@@ -116,6 +132,25 @@ def test_noise_is_drawn_in_one_place() -> None:
                 )
 
 
+REPLACING = {"replace", "rename", "renames", "move", "copyfile", "copy", "copy2", "link"}
+
+
+def test_files_are_replaced_in_one_place() -> None:
+    """A rename replaces devices and links too: only whole_file.py knows what must not be."""
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called, of = node.func.attr, node.func.value
+                by_module = isinstance(of, ast.Name) and of.id in {"os", "shutil"}
+                # `text.replace(old, new)` has two arguments, `path.replace(target)` has one.
+                of_values = isinstance(of, ast.Attribute) and of.attr == "structs"
+                alone = len(node.args) == 1 and not node.keywords
+                by_path = alone and not of_values and called in {"replace", "rename"}
+                if called in REPLACING and (by_module or by_path):
+                    known = {"tacit.whole_file": "replace", "tacit.crypto.signing": "link"}
+                    assert known.get(name) == called, f"{name}:{node.lineno} {called}s by itself"
+
+
 def test_audit_is_a_second_opinion() -> None:
     assert not any("accounting" in n for n in imported(SOURCE / "privacy" / "audit.py"))
 
@@ -161,4 +196,4 @@ for name in sys.argv[1:]:
 def test_each_module_imports_alone() -> None:
     """In one fresh interpreter, every module is imported first once. All that it needs of ours is
     run anew each time; it is compiled only once, which would take most of the time."""
-    subprocess.run([sys.executable, "-c", IMPORT_EACH, *modules()], check=True, timeout=500)
+    children.run([sys.executable, "-c", IMPORT_EACH, *modules()], check=True, timeout=500)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.privacy.promise import Promise
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Promise", "__version__"]
 
 

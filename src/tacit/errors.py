@@ -10,7 +10,8 @@
     │   ├── DatasetError            3   … a public data set cannot be had, or is not the pinned one
     │   └── Leakage                 3   … a problem whose features would see what is to be predicted
     ├── Refused                     4   a budget or policy says no
-    │   └── BudgetExceeded          4   … carries asked, left and shortfall
+    │   ├── BudgetExceeded          4   … carries asked, left and shortfall
+    │   └── RecordsChanged          4   … in the middle of a study; back as they were, it goes on
     ├── Unreachable                 5   others could not be reached in time
     └── CheckFailed                 6   something was verified and is not true
         ├── CertificateInvalid      6   … a certificate
@@ -37,6 +38,7 @@ __all__ = [
     "LedgerTampered",
     "PromiseError",
     "PromiseWarning",
+    "RecordsChanged",
     "Refused",
     "SchemaError",
     "TableError",
@@ -116,6 +118,10 @@ class BudgetExceeded(Refused):
     def __init__(self, message: str, *, asked: float, left: float, shortfall: float) -> None:
         self.asked, self.left, self.shortfall = asked, left, shortfall
         super().__init__(message)
+
+
+class RecordsChanged(Refused):
+    """Records changed after a masked model of them had left, and it is too late for another."""
 
 
 class Unreachable(TacitError, ConnectionError):

@@ -126,12 +126,14 @@ def test_a_schema_gives_the_bounds(tmp_path: Path) -> None:
 
 def fitted(estimator: Any) -> np.ndarray:
     """All learned numbers in a row."""
-    values = [
-        np.ravel(value)
-        for name, value in sorted(vars(estimator).items())
-        if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    ]
-    return np.concatenate(values)
+    values = [getattr(estimator, name) for name in learned(estimator)]
+    return np.concatenate([np.ravel(v) for v in values if np.asarray(v).dtype.kind == "f"])
+
+
+def learned(estimator: Any) -> list[str]:
+    """The names of the attributes that scikit-learn calls fitted ones."""
+    names = [n for n in dir(type(estimator)) if n.endswith("_") and not n.startswith("_")]
+    return [n for n in names if isinstance(getattr(type(estimator), n), property)]
 
 
 def test_cross_validation_in_processes_charges_one_ledger(tmp_path: Path) -> None:

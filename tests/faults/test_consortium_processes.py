@@ -6,7 +6,6 @@ the same, its certificate must verify, and every party that was averaged has pai
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from federation_processes import HOLDERS, NAME, Roles, hash_of, reserved
 
+from tacit import children
 from tacit.channels.studies.study import (
     Chosen,
     Consortium,
@@ -45,7 +45,7 @@ SCHEMA = Schema(
 SHORT = 20.0  # seconds for a step, where somebody does not come back
 LONG = 60.0
 TERMS = Consortium(colluding=0, smallest=200)
-UNREACHABLE = 5  # exit code
+REFUSED, UNREACHABLE = 4, 5  # exit codes
 
 
 class Members(Roles):
@@ -126,7 +126,7 @@ def check_the_end(members: Members, averaged: tuple[str, ...] = HOLDERS, attempt
     assert begun == list(range(1, attempts + 1))
     assert {members.model(name) for name in ("aggregator", *averaged)} == {members.model()}
     words = [sys.executable, "-m", "tacit.cli", "verify", f"{NAME}.safetensors", "--signer"]
-    found = subprocess.run(
+    found = children.run(
         [*words, members.study.aggregator.key],
         cwd=members.root / "aggregator",
         capture_output=True,
@@ -186,6 +186,34 @@ def test_a_party_is_killed_in_every_step(members: Members) -> None:
         ("kept", 0),  # it has the model, and its ledger is open
         ("settled", 0),  # it has paid for good, and written no file
     )
+    check_the_end(members)
+
+
+def test_a_party_whose_records_changed_takes_part_in_another_attempt(members: Members) -> None:
+    """Killed before its vector leaves, restarted with a corrected table: never the same noise."""
+    members.start("h2", "answered", 1)
+    members.start_all()
+    members.until_dead("h2")
+    members.data("h2").write_text(made_up("h2", "corrected"), encoding="utf-8")
+    members.start("h2")
+    check_the_end(members, attempts=2)
+    assert [e["round"] for e in members.events("h2") if e["event"] == "records changed"] == [1]
+
+
+def test_records_that_change_in_the_last_step_are_refused_until_they_are_back(
+    members: Members,
+) -> None:
+    """It has paid, and others may have revealed: nothing is said, and what is paid is kept."""
+    before = members.data("h2").read_text(encoding="utf-8")
+    members.start("h2", "spent", 0)
+    members.start_all()
+    members.until_dead("h2")
+    members.data("h2").write_text(made_up("h2", "corrected"), encoding="utf-8")
+    stopped = members.start("h2")
+    assert stopped.popen.wait(60) == REFUSED
+    assert "Put your records back" in " ".join(stopped.log.read_text().split())
+    members.data("h2").write_text(before, encoding="utf-8")
+    members.start("h2")
     check_the_end(members)
 
 

@@ -102,6 +102,21 @@ def test_gaussian_releases_are_recomputed() -> None:
     assert made.verify().epsilon == pytest.approx(0.7, rel=1e-6)
 
 
+@pytest.mark.parametrize("claimed", [True, False])
+def test_with_a_seed_no_certificate_says_that_its_promise_holds(claimed: bool) -> None:
+    seeded = certificate(secure_randomness=False, promise_holds=claimed)
+    assert not seeded.promise_holds
+    assert not replace(seeded, promise_holds=True).promise_holds
+    signed = seeded.signed(KEY, NOW)
+    verdict = Certificate.from_json(signed.to_json()).verify()
+    assert any("seed" in text and "does NOT hold" in text for text in verdict.warnings)
+    assert not any("as published" in text for text in verdict.warnings)
+    lie = signed.to_json().replace('"promise_holds":false', '"promise_holds":true')
+    assert lie != signed.to_json()
+    with pytest.raises(CertificateInvalid):
+        Certificate.from_json(lie)
+
+
 def test_warnings_say_what_is_not_promised() -> None:
     promise = Promise(1.0)
     continuous = L2Laplace.calibrated(Bound(Norm.L2, Fraction(1)), promise, length=3)

@@ -124,6 +124,20 @@ def test_no_delta_no_gaussian() -> None:
         Release("gaussian", L2, Fraction(1), step=Fraction(1)),
         Release("randomised-response"),
         Release("randomised-response", parameters={"m": Fraction(3), "p": Fraction(1)}),
+        # Numbers that no such mechanism can have: they would come out as nothing, or below it.
+        Release("randomised-response", parameters={"m": Fraction(3, 2), "p": Fraction(2, 3)}),
+        Release("randomised-response", parameters={"m": Fraction(-1), "p": Fraction(3)}),
+        Release("pq-perturbation", parameters={"p": Fraction(3), "q": Fraction(2)}),
+        Release("hadamard-response", parameters={"p": Fraction(0)}),
+        Release(
+            "subset-selection",
+            parameters={"m": Fraction(4), "size": Fraction(3, 2), "p": Fraction(3, 8)},
+        ),
+        Release(
+            "above-threshold",
+            LINF,
+            parameters={"threshold_scale": Fraction(-1), "query_scale": Fraction(9)},
+        ),
     ],
 )
 def test_incomplete_releases_are_refused(release: Release) -> None:

@@ -20,6 +20,7 @@ from tacit.errors import InputError, InternalFault, UsageError
 from tacit.privacy import Promise
 from tacit.programs.files import about_of, from_bytes, to_bytes
 from tacit.programs.mixture_published import PublishedMixture
+from tacit.programs.states import state_bytes, state_from
 
 Reals = NDArray[np.float64]
 
@@ -124,10 +125,12 @@ def test_published_states_survive() -> None:
     columns = {name: {"type": "number", "bounds": [-1, 1]} for name in ("a", "b")}
     program = PublishedMixture(2, rounds=2)
     state: Any = program.init(Schema.from_dict({"columns": columns}), Promise(1.0, 1e-6))
+    first, stage = state, program.plan(state)[0]
     for total in (10.0, 3.0):
-        query = program.query(state)
+        query = program.asked(state, stage.query)
         assert query is not None
-        copy = from_bytes(program.states, to_bytes(state))
+        assert to_bytes(from_bytes(program.states, to_bytes(state))) == to_bytes(state)
+        copy = state_from(state_bytes(state), first)
         assert to_bytes(copy) == to_bytes(state)
         state = program.reduce(np.full(query.length, total), copy)
     model = program.result(state)

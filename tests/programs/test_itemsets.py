@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import asked, check_sums, planned, ready
+
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
-from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 from tacit.privacy import Norm, Promise, audit
 from tacit.programs import apriori
-from tacit.programs.contribute import clipped_sum
+from tacit.programs.contribute import decoded, record_rows, record_sum
 from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.itemsets import FrequentItemsets, Itemsets, transactions
 from tacit.programs.levels import Levels
@@ -164,10 +168,12 @@ def test_a_wild_vector_is_cut_by_the_public_rule() -> None:
     program = FrequentItemsets(0.01, 2, longest=3)
     state = program.init(table_schema(), Promise(1.0))
     wild = np.array([np.full(14, 7.0), np.full(14, 0.5), np.full(14, np.nan), -np.ones(14)])
-    rows = program.map(Encoded(wild, None, None), state)
+    query = asked(program, state, state)
+    rows = check_sums(program, ready(program, wild, None, state), state, query)
     starts = np.cumsum((0, *WIDTHS))[:3]
     assert np.flatnonzero(rows[0, 1:]).tolist() == starts.tolist()  # first values, three columns
-    assert rows[:, 0].tolist() == [1, 1, 1, 1]
+    unit = query.blocks[0].limit // 4  # the record itself, and three items
+    assert rows[:, 0].tolist() == [unit] * 4
     assert not rows[1:, 1:].any()
 
 
@@ -184,27 +190,56 @@ def test_a_column_of_very_many_values_is_cut_too() -> None:
     schema = table_schema((257, 2))
     program = FrequentItemsets(0.01, 1)
     state = program.init(schema, Promise(1.0))
-    rows = program.map(Encoded(np.ones((1, 259)), None, None), state)
-    assert rows.sum() == 3  # the record itself, one value of each column
+    query = asked(program, state, state)
+    rows = check_sums(program, ready(program, np.ones((1, 259)), None, state), state, query)
+    assert np.count_nonzero(rows) == 3  # the record itself, one value of each column
 
 
 @pytest.mark.parametrize("promise", [Promise(5.0), Promise(5.0, 1e-5)], ids=["pure", "gaussian"])
-def test_bounds_and_lengths_change_from_round_to_round(promise: Promise) -> None:
+def test_lengths_and_what_a_record_counts_for_change_from_round_to_round(promise: Promise) -> None:
+    """The bound is 1 in every round, shared among as many candidates as a record may hold."""
     X, program = one_hot(2000, 5), FrequentItemsets(0.05, 4)
-    state, seen = program.init(table_schema(), promise), []
-    while (query := program.query(state)) is not None:
+    first = state = program.init(table_schema(), promise)
+    batch, lengths = ready(program, X, None, first), []
+    for number, most in enumerate((6, 10, 10, 5), start=1):
+        query = asked(program, first, state, number)
         (block,) = query.blocks
-        seen.append((block.length, block.bound if block.norm is Norm.L1 else block.bound**2))
-        batch = Encoded(X, None, None)
-        total = program.map_sum(batch, state)
-        assert np.array_equal(total, clipped_sum(program.map(batch, state), query))
-        state = program.reduce(program.map(batch, state).sum(axis=0), state)
-    lengths, bounds = zip(*seen, strict=True)
+        rows = check_sums(program, batch, state, query)
+        (counted,) = set(rows[rows > 0].tolist())
+        assert state.most <= most
+        share = 1 / state.most if block.norm is Norm.L1 else math.sqrt(1 / state.most)
+        assert block.bound == 1
+        assert counted == pytest.approx(block.limit * share, abs=1)
+        held = np.count_nonzero(rows, axis=1).max()
+        assert held <= state.most
+        lengths.append(block.length)
+        state = program.reduce(decoded(rows.sum(axis=0), query), state)
     assert lengths[0] == 15
     assert len(set(lengths)) == 4
-    for bound, most in zip(bounds, (6, 10, 10, 5), strict=True):
-        assert bound <= most + Fraction(1, 2**20)
-    assert bounds[0] >= 6
+    assert program.asked(state, planned(program, first).stage(4).query) is None
+
+
+def test_a_round_asks_only_the_candidates_of_its_own_length() -> None:
+    program = FrequentItemsets(0.05, 3)
+    first = program.init(table_schema(), Promise(1.0))
+    plan = planned(program, first)
+    assert [program.asked(first, plan.stage(n).query) is None for n in (1, 2, 3)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    "sets", [[[0], [0]], [[1], [0]], [[-1]], [[14]], [[3, 2]], [[2, 2]], [[0, 3], [0, 3]], [[]]]
+)
+def test_candidates_that_are_no_sets_in_order_are_refused(sets: list[list[int]]) -> None:
+    """A set that is asked twice would let a record count twice."""
+    program = FrequentItemsets(0.05, 3)
+    first = program.init(table_schema(), Promise(1.0))
+    program.admit(first)
+    with pytest.raises(InputError, match="candidates"):
+        program.admit(replace(first, candidates=np.array(sets, dtype=np.int32)))
 
 
 def test_fewer_shapes_mean_less_noise() -> None:
@@ -212,11 +247,12 @@ def test_fewer_shapes_mean_less_noise() -> None:
     X = np.zeros((1000, 14))
     X[:, [0, 3]] = 1.0
     program = FrequentItemsets(0.5, 2)
-    state = program.init(table_schema(), Promise(1.0))
-    state = program.reduce(program.map(Encoded(X, None, None), state).sum(axis=0), state)
-    query = program.query(state)
-    assert query is not None
-    assert query.blocks[0].bound == 1
+    first = state = program.init(table_schema(), Promise(1.0))
+    batch, query = ready(program, X, None, first), asked(program, first, first)
+    state = program.reduce(decoded(record_sum(program, batch, state, query), query), state)
+    assert state.most == 1
+    query = asked(program, first, state, 2)
+    assert record_rows(program, batch, state, query).max() == query.blocks[0].limit
 
 
 # ── noise ────────────────────────────────────────────────────────────────────────────────────────
@@ -286,7 +322,8 @@ def test_too_many_candidates_are_cut_to_the_most_expected() -> None:
 def test_an_empty_batch_adds_nothing() -> None:
     program = FrequentItemsets()
     state = program.init(table_schema(), Promise(1.0))
-    assert not program.map_sum(Encoded(np.empty((0, 14)), None, None), state).any()
+    query, nobody = asked(program, state, state), ready(program, np.empty((0, 14)), None, state)
+    assert not record_sum(program, nobody, state, query).any()
 
 
 def test_nothing_frequent_is_an_answer() -> None:
@@ -358,6 +395,6 @@ def test_the_game_keeps_the_claim_and_catches_half_the_noise(
         return told
 
     X = np.ones((60, 1))
-    report = audit(play, (X[:-1], X), claim, trials=1200)
+    report = audit(play, (X[:-1], X), claim, trials=2400)
     assert report.passed is not halved
     assert report.epsilon > 0.3 * claim.epsilon

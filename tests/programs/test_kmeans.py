@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import asked, check_sums, planned, ready, unshortened
+
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
-from tacit.data import Encoded, Schema, load_dataset
+from tacit.data import Schema, load_dataset
 from tacit.data.records import ArrayRecords
 from tacit.errors import UsageError
 from tacit.privacy import Norm, Promise, audit
-from tacit.privacy.clipping import clip_to_ball
-from tacit.programs.contribute import clipped_sum
 from tacit.programs.kmeans import KMeans, KMeansModel, KMeansState
 from tacit.programs.levels import Levels
 from tacit.programs.spread import box, made_up
@@ -126,28 +130,29 @@ def test_the_declared_bound_leaves_records_within_the_schema_alone() -> None:
     X = made_up(program.encoder(MIXED), 12)
     for promise in (Promise(1.0), Promise(1.0, 1e-5)):
         state = program.init(MIXED, promise)
-        query = program.query(state)
-        assert query is not None
-        batch = program.prepare(Encoded(X, None, None), state)
-        sums = query.split(program.map(batch, state))["sums"]
-        block = query.blocks[0]
-        assert np.array_equal(clip_to_ball(sums, float(block.bound), block.norm), sums)
+        query = asked(program, state, state)
+        batch = ready(program, X, None, state)
+        rows = check_sums(program, batch, state, query)
+        assert np.array_equal(rows, np.hstack(unshortened(program, batch, state, query)))
+        block, place = query.slices()[0]
+        sums = block.grid.decode(rows[:, place])
         assert np.allclose(sums.reshape(12, 4, -1).sum(axis=1), X, atol=1e-5)
         assert block.bound <= Fraction(KMeans().encoder(MIXED).bound(block.norm)) * Fraction(1.0001)
 
 
-def test_the_fast_path_is_exact_at_the_very_end_of_the_ball() -> None:
+def test_sums_are_exact_at_the_very_end_of_the_ball() -> None:
     schema, program = load_schema(300), KMeans(1)
     signs = np.random.default_rng(4).choice([-1.0, 1.0], (50, 300))
     jitter = np.random.default_rng(5).uniform(0.999999, 1.0, (50, 300))
     for X in (signs, signs * jitter, 7 * signs * jitter):
         for promise in (Promise(1.0), Promise(1.0, 1e-5)):
             state = program.init(schema, promise)
-            batch = program.prepare(Encoded(X, None, None), state)
-            query = program.query(state)
-            assert query is not None
-            slow = clipped_sum(program.map(batch, state), query)
-            assert np.array_equal(program.map_sum(batch, state), slow)
+            query = asked(program, state, state)
+            rows = check_sums(program, ready(program, X, None, state), state, query)
+            # What is beyond the box is brought there: to its end, hardly less.
+            block, place = query.slices()[0]
+            nearest = np.clip(X, -1, 1)
+            assert np.allclose(block.grid.decode(rows[:, place]), nearest, atol=2.0**-16)
 
 
 def test_the_split_follows_the_schema_and_can_be_set() -> None:
@@ -156,10 +161,8 @@ def test_the_split_follows_the_schema_and_can_be_set() -> None:
         assert KMeans().init(LINE, promise).split == Fraction(1, 2)
         assert KMeans().init(wide, promise).split > Fraction(3, 4)
         half = KMeans(split=0.25)
-        assert [s.weight for s in half.plan(half.init(LINE, promise))] == [
-            Fraction(1, 4),
-            Fraction(3, 4),
-        ]
+        blocks = planned(half, half.init(LINE, promise)).stage(1).query.blocks
+        assert [block.weight for block in blocks] == [Fraction(1, 4), Fraction(3, 4)]
     for wrong in ({"clusters": 0}, {"rounds": 0}, {"split": 1.0}):
         with pytest.raises(UsageError):
             KMeans(**wrong)  # type: ignore[arg-type]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,13 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression as SklearnLinear
 from sklearn.metrics import r2_score
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import asked, check_sums, ready, unshortened
+
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
-from tacit.data import Column, Encoded, Schema
+from tacit.data import Column, Schema
 from tacit.data.records import ArrayRecords
 from tacit.errors import SchemaError
 from tacit.privacy import Norm, Promise
@@ -121,20 +127,31 @@ def test_other_labels_are_refused(label: Column | None) -> None:
 def test_products_of_matrices_are_exact() -> None:
     generator = np.random.default_rng(10)
     moments = Moments(12, 12, True, Norm.L2, True)
-    Z = moments.vectors(generator.uniform(-1, 1, (8192, 12)), generator.uniform(-1, 1, 8192))
-    whole = Z.astype(np.int64)
+    given = moments.contribution(
+        generator.uniform(-1, 1, (8192, 12)), generator.uniform(-1, 1, 8192)
+    )
+    whole = given.vectors.astype(np.int64)
     exact = (whole.T @ whole)[np.triu_indices(14)]
-    assert np.array_equal(moments.total(Z), exact)  # type: ignore[arg-type]
+    limit = moments.block("moments").limit
+    assert np.array_equal(given.within(limit, Norm.L2).total(limit), exact)
 
 
-def test_what_no_encoder_gives_takes_the_slow_path() -> None:
+@pytest.mark.parametrize("promise", [Promise(1.0), Promise(1.0, 1e-6)], ids=["pure", "gaussian"])
+def test_what_no_encoder_gives_is_shortened(promise: Promise) -> None:
     schema = Schema(
         columns=(
             Column(name="x", type="category", categories=("a", "b", "c")),
             Column(name="y", type="number", bounds=(0, 1), role="label"),
         )
     )
-    state = LinearRegression().init(schema, Promise(1.0, 1e-6))
-    fair, foul = np.eye(3), np.ones((3, 3))
-    assert LinearRegression().map_sum(Encoded(fair, np.ones(3), None), state) is not None
-    assert LinearRegression().map_sum(Encoded(foul, np.ones(3), None), state) is None
+    program = LinearRegression()
+    state = program.init(schema, promise)
+    query = asked(program, state, state)
+    (block,) = query.blocks
+    for X, longer in ((np.eye(3), False), (np.ones((3, 3)), True)):
+        batch = ready(program, X, np.ones(3), state)
+        rows = check_sums(program, batch, state, query)
+        (free,) = unshortened(program, batch, state, query)
+        sizes = np.linalg.norm(free.astype(float), ord=1 if promise.delta == 0 else 2, axis=1)
+        assert ((sizes > block.limit) == longer).all()
+        assert np.array_equal(rows, free) is not longer

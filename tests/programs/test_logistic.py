@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,20 +15,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import check_sums, planned, ready
+
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
 from tacit.data import Schema
-from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords
 from tacit.errors import InputError, UsageError
 from tacit.privacy import Norm, Promise, audit
 from tacit.programs import logistic
-from tacit.programs.contribute import clipped_sum
+from tacit.programs.contribute import record_sum
 from tacit.programs.files import from_bytes, to_bytes
-from tacit.programs.levels import Levels, block_grid
+from tacit.programs.levels import Levels
 from tacit.programs.logistic import Logistic, LogisticModel
 from tacit.programs.logistic_output import LogisticOutput, bound, train
-from tacit.programs.program import Share
+from tacit.programs.program import Query, Stage
 
 PROMISES = {"pure": Promise(1.0), "gaussian": Promise(1.0, 1e-5)}
 
@@ -83,32 +88,23 @@ def test_gradients_are_exact_bounded_and_additive(classes: int, promise: Promise
     )
     X = np.vstack([generator.uniform(-1, 1, (300, d)), generator.normal(0, 50, (20, d)), wild])
     y = generator.integers(0, classes, len(X))
+    first = program.init(schema(d, classes), promise)
+    plan = planned(program, first)
+    query = plan.stage(plan.rounds).query
     for state in gradient_states(d, classes, promise):
-        query = program.query(state)
-        assert query is not None
-        (block,) = query.blocks
-        batch = program.prepare(Encoded(X, y, None), state)
-        total = program.map_sum(batch, state)
-        assert total is not None
-        rows = program.map(batch, state)
-        assert np.array_equal(total, clipped_sum(rows, query))
-        integers = block_grid(block).encode(rows)
-        assert np.array_equal(integers * float(block.step or 0), rows)
-        for row in integers.tolist():
-            size = sum(map(abs, row)) if block.norm is Norm.L1 else sum(v * v for v in row)
-            limit = Fraction(block.bound) / Fraction(block.step or 1)
-            assert size <= (limit if block.norm is Norm.L1 else limit**2)
+        rows = check_sums(program, ready(program, X, y, first), state, query)
+        assert rows.any()
         singles = [
-            program.map_sum(Encoded(batch.X[i : i + 1], y[i : i + 1], None), state)
+            record_sum(program, ready(program, X[i : i + 1], y[i : i + 1], first), state, query)
             for i in range(len(X))
         ]
-        assert np.array_equal(np.sum(singles, axis=0), total)
+        assert np.array_equal(np.array(singles), rows)
 
 
 def test_missing_values_are_refused() -> None:
     X, y = made(50, 2)
     X[3, 1] = math.nan
-    with pytest.raises(InputError, match="missing values"):
+    with pytest.raises(InputError, match="NaN or infinite: treat missing values"):
         run(X, y, Promise(1.0, 1e-5))
 
 
@@ -189,8 +185,9 @@ class FirstGradient(Logistic):
         # The least constant feature, so that a record moves one coordinate by the whole bound.
         return replace(state, stage="gradient", round=last, constant=2.0**-16, bound=0.25)
 
-    def plan(self, state: Any) -> list[Share]:
-        return [Share("gradient", Fraction(1))]
+    def plan(self, first: Any) -> list[Stage]:
+        query: Query = super().plan(first)[-1].query
+        return [Stage(query)]
 
 
 def play(extra: int, runs: int) -> Any:

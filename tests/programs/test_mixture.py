@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import asked, check_sums, planned, ready, unshortened
+
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
-from tacit.data import Encoded, Schema
+from tacit.data import Schema
 from tacit.data.records import ArrayRecords
 from tacit.errors import UsageError
 from tacit.privacy import Norm, Promise, audit
@@ -46,6 +52,12 @@ def blobs(rows: int, seed: int = 1, deviation: float = 0.05) -> Reals:
     return clip_to_ball(centres[generator.integers(3, size=rows)] + noise, 1.0)
 
 
+def in_shares(seen: Reals, shares: Reals, kind: str, norm: Norm) -> Reals:
+    """The statistics of records that are divided among components, seen from each."""
+    pairs = zip(shares.T, seen, strict=True)
+    return np.hstack([share[:, None] * statistics(each, kind, norm) for share, each in pairs])
+
+
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 6),
@@ -63,18 +75,18 @@ def test_statistics_of_a_record_are_no_longer_than_declared(
     seen /= np.maximum(1.0, np.linalg.norm(seen, axis=2, keepdims=True))  # half on the sphere
     shares = np.exp(sharpness * generator.normal(size=(40, components)))
     shares /= shares.sum(axis=1, keepdims=True)
-    rows = statistics(seen, shares, kind, norm)
+    rows = in_shares(seen, shares, kind, norm)
     lengths = np.linalg.norm(rows, ord=1 if norm is Norm.L1 else 2, axis=1)
     assert (lengths <= float(joint_bound(norm, kind, width)) * (1 + 1e-12)).all()
 
 
 def test_the_bound_is_reached() -> None:
     one = np.array([[[0.6, 0.8]]])
-    rows = statistics(one, np.ones((1, 1)), "full", Norm.L2)
+    rows = in_shares(one, np.ones((1, 1)), "full", Norm.L2)
     assert np.linalg.norm(rows) == pytest.approx(math.sqrt(3))
     assert float(joint_bound(Norm.L2, "full", 2)) == pytest.approx(math.sqrt(3))
     level = np.full((1, 1, 2), math.sqrt(0.5))
-    assert np.abs(statistics(level, np.ones((1, 1)), "full", Norm.L1)).sum() == pytest.approx(
+    assert np.abs(in_shares(level, np.ones((1, 1)), "full", Norm.L1)).sum() == pytest.approx(
         float(joint_bound(Norm.L1, "full", 2))
     )
 
@@ -82,11 +94,11 @@ def test_the_bound_is_reached() -> None:
 def test_in_shared_coordinates_no_record_of_the_ball_is_shortened() -> None:
     program = Mixture(3, coordinates="shared")
     state = program.init(PLANE, Promise(1.0, 1e-5))
-    query = program.query(state)
-    assert query is not None
-    rows = program.map(Encoded(blobs(500, deviation=0.5), None, None), state)
-    clipped = clip_to_ball(rows, float(query.blocks[0].bound), Norm.L2)
-    assert np.allclose(rows, clipped, rtol=1e-12, atol=0)
+    query = asked(program, state, state)
+    batch = ready(program, blobs(500, deviation=0.5), None, state)
+    rows = check_sums(program, batch, state, query)
+    (free,) = unshortened(program, batch, state, query)
+    assert np.array_equal(rows, free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -199,14 +211,13 @@ def test_the_game(coordinates: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     claim = Promise(1.0, 0.01)
     program, source = Mixture(2, rounds=1, coordinates=coordinates), SeededRandomness(12)
-    state = program.init(LINE, claim)
-    state = replace(state, covariances=state.covariances / 16)  # a record that needs shortening
+    first = program.init(LINE, claim)
+    state = replace(first, covariances=first.covariances / 16)  # a record that needs shortening
 
     def play(X: Reals, runs: int) -> Reals:
-        query = program.query(state)
-        assert query is not None
-        total = record_sum(program, Encoded(X, None, None), state, query)
-        (mechanism,) = Levels.planned(claim, program.plan(state)).charge(query)
+        query = asked(program, first, state)
+        total = record_sum(program, ready(program, X, None, first), state, query)
+        (mechanism,) = Levels.planned(claim, planned(program, first)).charge(1, query)
         return mechanism.perturb(np.tile(total, (runs, 1)), source)
 
     neighbours = (np.array([[0.0], [1.0]]), np.array([[0.0]]))

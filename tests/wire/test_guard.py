@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
 
-from tacit.wire import guard
+from tacit.wire import guard, service
+from tacit.wire.guard import ClosedOnce
 from tacit.wire.loop import run
 
 LOOPS = pytest.mark.parametrize("run_in", [asyncio.run, run], ids=["asyncio", "uvloop"])
@@ -160,3 +162,98 @@ def test_a_peer_that_leaves_is_noted(rig: Any) -> None:
             return reasons
 
     assert asyncio.run(main()) == ["the peer left before its body was complete"]
+
+
+# ── the end of a connection ──
+
+
+class OnceOnly:
+    """A transport as strict as asyncio's for TLS in Python 3.11.2: closed twice, it is broken."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.closing = False
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        assert not self.closing, "closed twice"
+        self.closing = True
+        self.said.append("close")
+
+    def abort(self) -> None:
+        self.closing = True
+        self.said.append("abort")
+
+    def write(self, data: bytes) -> None:
+        self.said.append("write")
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def get_extra_info(self, name: str) -> None: ...
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_transport_is_closed_once_whatever_happens(seed: int) -> None:
+    strict, random = OnceOnly(), Random(seed)
+    transport = ClosedOnce(strict)  # type: ignore[arg-type]
+    for _ in range(12):
+        random.choice([transport.close, transport.close, transport.abort])()
+    transport.abort()
+    assert strict.said.count("close") <= 1
+    assert strict.said[-1] == "abort"
+
+
+ENDS = {
+    "answered, and the last": b"GET /healthz HTTP/1.1\r\nhost: bob\r\nconnection: close\r\n\r\n",
+    "not HTTP": b"hello\r\n\r\n",
+    "refused before its body": b"POST /v1/share HTTP/1.1\r\ncontent-length: 9\r\n\r\n",
+    "within its head": b"POST /v1/sh",
+    "kept alive": b"GET /healthz HTTP/1.1\r\nhost: bob\r\n\r\n",
+    "silent": b"",
+}
+
+
+@LOOPS
+@pytest.mark.parametrize("insecure", [False, True], ids=["tls", "plain"])
+@pytest.mark.parametrize("leaves", [False, True], ids=["stays", "leaves"])
+@pytest.mark.parametrize("data", ENDS.values(), ids=ENDS.keys())
+def test_stopping_ends_every_connection(
+    rig: Any,
+    run_in: Callable[..., Any],
+    insecure: bool,
+    leaves: bool,
+    data: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever a connection is about, and though the other side does not close its end."""
+    made, lost = asyncio.Event(), asyncio.Event()
+
+    class Noting(guard.GuardedProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            made.set()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    monkeypatch.setattr(service, "GuardedProtocol", Noting)
+
+    async def main() -> None:
+        async with rig.site(insecure=insecure) as site:
+            reader, writer = await site.connect()
+            await made.wait()
+            writer.write(data)
+            await writer.drain()
+            if data.startswith((b"GET", b"POST /v1/share")):
+                await reader.readuntil(b"\r\n\r\n")  # it has been answered
+            if leaves:
+                writer.transport.abort()
+        await lost.wait()
+        writer.transport.abort()
+
+    run_in(main())

@@ -70,7 +70,7 @@ def join(
     """
     from tacit.channels.roles.budget import LedgerBudget
     from tacit.cli.results import write_result
-    from tacit.errors import Unreachable
+    from tacit.errors import RecordsChanged, Unreachable
     from tacit.home import ledger_path
     from tacit.privacy.ledger import Ledger
     from tacit.wire.loop import run
@@ -88,7 +88,7 @@ def join(
     member, ready = make(study, key, role, data_path, budget)
     try:
         model, certificate = run(_taken_part(study, key, member, ready, insecure))
-    except (Unreachable, KeyboardInterrupt):
+    except (Unreachable, RecordsChanged, KeyboardInterrupt):
         budget.pause()  # started again, it goes on with what was reserved
         raise
     except BaseException:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -275,6 +274,6 @@ def agreed_pact(options: dict[str, Any], key: SigningKey) -> Pact:
 
 def written(path: Path, document: Any) -> None:
     """In one step, so that a reader never sees half of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(document, indent=2), encoding="utf-8")
-    os.replace(draft, path)
+    from tacit.whole_file import write_whole
+
+    write_whole(path, json.dumps(document, indent=2))

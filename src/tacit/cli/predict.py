@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-import os
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -201,15 +201,17 @@ def _csv(out: Path | None) -> Iterator[Any]:
     if out is None:
         yield csv.writer(sys.stdout, lineterminator="\n").writerow
         return
-    draft = out.with_name(f"{out.name}.part")
+    from tacit.whole_file import whole_file
+
     try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            yield csv.writer(file, lineterminator="\n").writerow
-        os.replace(draft, out)
+        with whole_file(out) as file:
+            lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            try:
+                yield csv.writer(lines, lineterminator="\n").writerow
+            finally:
+                lines.detach()  # flushed, and left open
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}.") from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _document(found: _Found, verdict: Verdict | None, model: Path, file: Path) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from tacit.whole_file import write_whole
 
 __all__ = ["write_result"]
 
@@ -12,7 +13,5 @@ def write_result(path: Path, model: bytes, certificate: str) -> dict[str, str]:
     """Both files, each in one step; returns their names."""
     beside = path.with_name(path.name + ".certificate.json")
     for file, data in ((path, model), (beside, certificate.encode())):
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_bytes(data)
-        os.replace(draft, file)
+        write_whole(file, data)
     return {"model": str(path), "certificate": str(beside)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,10 +160,10 @@ def _explained(found: Study, records: int | None, quick: bool, as_json: bool) ->
 
 
 def _deliver(found: Study, file: Path, as_json: bool) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    from tacit.whole_file import write_whole
+
     try:
-        draft.write_text(found.to_toml(), encoding="utf-8")
-        os.replace(draft, file)
+        write_whole(file, found.to_toml())
     except OSError as error:
         raise InputError(f"{file}: cannot be written ({error.strerror}).") from None
     if as_json:

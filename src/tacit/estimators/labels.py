@@ -1,22 +1,100 @@
-"""Class labels as scikit-learn has them."""
+"""Class labels: the classes that were stated, or those that occur, and each label's number."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = ["class_numbers"]
+from tacit.data.schema import Column
+from tacit.errors import InputError, UsageError
+
+__all__ = ["Labels", "labels_of"]
 
 
-def class_numbers(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes in order, and each label's place among them."""
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The classes in order, each record's number among them, and whether they were stated."""
+
+    classes: NDArray[Any]
+    numbers: NDArray[np.int64]
+    stated: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the classes, as a schema spells them: 1 and 1.0 are "1"."""
+        return tuple(_spelt(value) for value in self.classes.tolist())
+
+
+def labels_of(y: Any, classes: Any = None, column: Column | None = None) -> Labels:
+    """y as numbers of classes: of `classes`, or of a schema's label, else of those that occur."""
     check_classification_targets(y)
-    classes, numbers = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
+    values, inverse = np.unique(y, return_inverse=True)
+    if classes is not None:
+        stated = _stated(classes)
+        return _placed(values, inverse, stated, {v: i for i, v in enumerate(stated.tolist())})
+    if column is not None and (spelt := _of_schema(column, values)) is not None:
+        return _placed(values, inverse, *spelt)
+    if len(values) < 2:
         raise ValueError(
-            f"a classifier needs at least two classes, but there is one class: {len(classes)}"
+            f"a classifier needs at least two classes, but there is one class: {len(values)}"
         )
-    return classes, numbers.astype(np.int64)
+    return Labels(values, inverse.astype(np.int64), stated=False)
+
+
+def _stated(classes: Any) -> NDArray[Any]:
+    given = np.asarray(classes)
+    if given.dtype.kind == "O" and all(isinstance(value, str) for value in given.ravel()):
+        given = given.astype(str)
+    listed = given.ndim == 1 and given.dtype.kind != "O"
+    found = np.unique(given) if listed else given
+    if not listed or len(found) < 2 or len(found) != len(given):
+        raise UsageError(
+            "classes must be a list of two or more different labels, all texts or all numbers: "
+            "every one that may occur."
+        )
+    return found
+
+
+def _placed(
+    values: NDArray[Any], inverse: NDArray[Any], classes: NDArray[Any], known: dict[Any, int]
+) -> Labels:
+    """The number of each label; a label that is none of the classes is refused, unnamed."""
+    places = [known.get(value, -1) for value in values.tolist()]
+    if -1 in places:
+        raise InputError(
+            f"y has labels that are none of the {len(classes)} classes that were stated. Correct "
+            "them, leave these records out, or state the classes anew, if they are public."
+        )
+    return Labels(classes, np.array(places, dtype=np.int64)[inverse], stated=True)
+
+
+def _of_schema(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], dict[Any, int]] | None:
+    """A schema's classes in y's own kind, so that predictions compare with y, and the number of
+    each label; None if its label has no classes."""
+    if column.is_number or column.type == "text":
+        return None
+    named = column.categories if isinstance(column.categories, tuple) else ("false", "true")
+    if len(named) < 2:
+        return None
+    if values.dtype.kind not in "biuf":
+        known = {name: place for place, name in enumerate(named)}
+        known.update({alias: known[meant] for alias, meant in column.aliases.items()})
+        return np.array(named), known
+    if column.type == "boolean":
+        return np.array([False, True]).astype(values.dtype), {0: 0, 1: 1}
+    try:
+        numbers = np.array([float(name) for name in named])
+    except ValueError:
+        return np.array(named), {}  # then no number is one of them, and y is refused
+    if values.dtype.kind != "f" and np.equal(np.mod(numbers, 1), 0).all():
+        numbers = numbers.astype(np.int64)
+    return numbers, {number: place for place, number in enumerate(numbers.tolist())}
+
+
+def _spelt(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)

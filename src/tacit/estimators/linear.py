@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.estimators.base import PrivateEstimator
+from tacit.estimators.certified import frozen, plain_number
 from tacit.programs.linear import LinearRegression as Program
 
 __all__ = ["LinearRegression"]
@@ -21,6 +22,8 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
     `label_bounds` are the public bounds of y, (low, high). The other parameters are explained in
     `tacit.estimators.base.PrivateEstimator`.
     """
+
+    _program_type = Program
 
     def __init__(
         self,
@@ -55,17 +58,21 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        program = Program(self.fit_intercept)
-        model, scaling = self._fit(
-            program, X, np.asarray(y, dtype=np.float64), label_bounds=self.label_bounds
-        )
-        slope, offset = scaling.affine(program)
-        stretch = (model.high - model.low) / 2
-        self.coef_ = stretch * model.coef * slope
-        self.intercept_ = float(
-            model.low + stretch * (1 + model.intercept + float(model.coef @ offset))
-        )
+        program = Program(plain_number(self.fit_intercept))
+        y = np.asarray(y, dtype=np.float64)
+        self._fit(program, X, y, label_bounds=self.label_bounds)
         return self
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        slope, _ = self._affine()
+        return frozen((self.model_.high - self.model_.low) / 2 * self.model_.coef * slope)
+
+    @property
+    def intercept_(self) -> float:
+        model, (_, offset) = self.model_, self._affine()
+        stretch = (model.high - model.low) / 2
+        return float(model.low + stretch * (1 + model.intercept + float(model.coef @ offset)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.estimators.base import PrivateEstimator
-from tacit.estimators.labels import class_numbers
+from tacit.estimators.certified import frozen
+from tacit.estimators.classifier import PrivateClassifier
 from tacit.programs.logistic import Logistic as Program
 
 __all__ = ["LogisticRegression"]
@@ -19,27 +18,34 @@ __all__ = ["LogisticRegression"]
 TOLERANCE = 1e-4  # without privacy: that of scikit-learn
 
 
-class LogisticRegression(ClassifierMixin, PrivateEstimator):
+class LogisticRegression(PrivateClassifier):
     """Logistic regression by noisy gradients, with nothing to tune; two classes or more.
 
-    Parameters: `tacit.estimators.base.PrivateEstimator`. The set of labels is taken to be public.
+    Parameters: `tacit.estimators.classifier.PrivateClassifier`.
     """
+
+    _program_type = Program
 
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.classes_, numbers = class_numbers(y)
-        program = Program(tolerance=TOLERANCE)
-        model, scaling = self._fit(program, X, numbers, self.classes_)
-        slope, offset = scaling.affine(program)
-        self.coef_ = model.coef * slope
-        self.intercept_ = model.intercept + model.coef @ offset
+        self._fit(Program(tolerance=TOLERANCE), X, labels=self._labels(y))
         return self
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        slope, _ = self._affine()
+        return frozen(self.model_.coef * slope)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        _, offset = self._affine()
+        return frozen(self.model_.intercept + self.model_.coef @ offset)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         scores = np.asarray(X @ self.coef_.T + self.intercept_)
-        return scores[:, 0] if len(self.coef_) == 1 else scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         scores = self.decision_function(X)

@@ -11,7 +11,9 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.estimators.base import PrivateEstimator
+from tacit.estimators.certified import frozen, plain_number
 from tacit.programs.mixture import Mixture as Program
+from tacit.programs.mixture import MixtureModel
 
 __all__ = ["GaussianMixture"]
 
@@ -24,6 +26,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
     """
 
     _uniform = True
+    _program_type = Program
 
     def __init__(
         self,
@@ -60,16 +63,33 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        program = Program(self.n_components, self.covariance_type, self.max_iter)
-        model, scaling = self._fit(program, X)
-        slope, offset = scaling.affine(program)
-        width = float(slope[0])  # the same for every feature
-        self.n_iter_ = self.n_rounds_
-        self.weights_ = model.weights
-        self.means_ = (model.means - offset) / width
-        self.covariances_ = model.covariances / width**2
-        self._model = replace(model, means=self.means_, covariances=self.covariances_)
+        components, rounds = plain_number(self.n_components), plain_number(self.max_iter)
+        self._fit(Program(components, self.covariance_type, rounds), X)
         return self
+
+    @property
+    def n_iter_(self) -> int:
+        return self.n_rounds_
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        return frozen(self.model_.weights)
+
+    @property
+    def means_(self) -> NDArray[np.float64]:
+        slope, offset = self._affine()
+        return frozen((self.model_.means - offset) / slope)
+
+    @property
+    def covariances_(self) -> NDArray[np.float64]:
+        slope, _ = self._affine()
+        return frozen(self.model_.covariances / float(slope[0]) ** 2)  # one width for all features
+
+    @property
+    def _in_own_units(self) -> MixtureModel:
+        """The model in the units of X."""
+        model: MixtureModel = self.model_
+        return replace(model, means=self.means_, covariances=self.covariances_)
 
     def _checked(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -78,7 +98,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of the density at each record."""
         X = self._checked(X)
-        return self._model.log_likelihoods(X)
+        return self._in_own_units.log_likelihoods(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of a record."""
@@ -86,7 +106,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         X = self._checked(X)
-        return self._model.responsibilities(X)
+        return self._in_own_units.responsibilities(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         return np.asarray(self.predict_proba(X).argmax(axis=1))

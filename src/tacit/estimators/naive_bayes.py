@@ -6,32 +6,42 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.estimators.base import PrivateEstimator
-from tacit.estimators.labels import class_numbers
+from tacit.estimators.certified import frozen
+from tacit.estimators.classifier import PrivateClassifier
 from tacit.programs.naive_bayes import NaiveBayes as Program
 
 __all__ = ["NaiveBayes"]
 
 
-class NaiveBayes(ClassifierMixin, PrivateEstimator):
+class NaiveBayes(PrivateClassifier):
     """Gaussian naive Bayes on noisy counts, sums and squares of each class.
 
-    Parameters: `tacit.estimators.base.PrivateEstimator`. The set of labels is taken to be public.
+    Parameters: `tacit.estimators.classifier.PrivateClassifier`.
     """
+
+    _program_type = Program
 
     def fit(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.classes_, numbers = class_numbers(y)
-        program = Program()
-        model, scaling = self._fit(program, X, numbers, self.classes_)
-        slope, offset = scaling.affine(program)
-        self.class_prior_ = np.exp(model.class_log_prior)
-        self.theta_ = (model.mean - offset) / slope
-        self.var_ = model.variance / slope**2
+        self._fit(Program(), X, labels=self._labels(y))
         return self
+
+    @property
+    def class_prior_(self) -> NDArray[np.float64]:
+        return frozen(np.exp(self.model_.class_log_prior))
+
+    @property
+    def theta_(self) -> NDArray[np.float64]:
+        """The mean of each feature in each class."""
+        slope, offset = self._affine()
+        return frozen((self.model_.mean - offset) / slope)
+
+    @property
+    def var_(self) -> NDArray[np.float64]:
+        slope, _ = self._affine()
+        return frozen(self.model_.variance / slope**2)
 
     def _joint(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

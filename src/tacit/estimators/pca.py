@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.estimators.base import PrivateEstimator
+from tacit.estimators.certified import frozen, plain_number
 from tacit.programs.pca import PCA as Program
 
 __all__ = ["PCA"]
@@ -23,6 +24,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """
 
     _uniform = True
+    _program_type = Program
 
     def __init__(
         self,
@@ -55,17 +57,39 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        program = Program(self.n_components)
-        model, scaling = self._fit(program, X)
-        slope, offset = scaling.affine(program)
-        width = float(slope[0])  # the same for every feature
-        self.components_ = model.components
-        self.n_components_ = len(model.components)
-        self.explained_variance_ = model.explained_variance / width**2
-        self.explained_variance_ratio_ = model.explained_variance_ratio
-        self.singular_values_ = model.singular_values / width
-        self.mean_ = (model.mean - offset) / width
+        self._fit(Program(plain_number(self.n_components)), X)
         return self
+
+    @property
+    def components_(self) -> NDArray[np.float64]:
+        return frozen(self.model_.components)
+
+    @property
+    def n_components_(self) -> int:
+        return len(self.model_.components)
+
+    @property
+    def explained_variance_(self) -> NDArray[np.float64]:
+        return frozen(self.model_.explained_variance / self._width**2)
+
+    @property
+    def explained_variance_ratio_(self) -> NDArray[np.float64]:
+        return frozen(self.model_.explained_variance_ratio)
+
+    @property
+    def singular_values_(self) -> NDArray[np.float64]:
+        return frozen(self.model_.singular_values / self._width)
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        _, offset = self._affine()
+        return frozen((self.model_.mean - offset) / self._width)
+
+    @property
+    def _width(self) -> float:
+        """The slope, which is the same for every feature."""
+        slope, _ = self._affine()
+        return float(slope[0])
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.data.batch import Batch
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
-from tacit.programs.program import Program
+from tacit.programs.program import Learner
 
 __all__ = ["Scaling"]
 
@@ -22,20 +23,32 @@ class Scaling:
     """The bounds of each feature; `uniform` widens them to one width, which keeps angles."""
 
     def __init__(
-        self, low: Reals, high: Reals, label: Column | None = None, uniform: bool = False
+        self,
+        low: Reals,
+        high: Reals,
+        label: Column | None = None,
+        uniform: bool = False,
+        names: Sequence[str] | None = None,
     ) -> None:
         if uniform:
             middle, reach = (low + high) / 2, (high - low).max() / 2
             low, high = middle - reach, middle + reach
         self.low, self.high, self.label = low, high, label
-        self._known: tuple[Program[Any, Any], Reals] | None = None
+        self._known: tuple[Learner, Reals] | None = None
         columns = [
-            Column(name=f"x{i}", type="number", bounds=(float(a), float(b)))
-            for i, (a, b) in enumerate(zip(low, high, strict=True))
+            Column(name=name, type="number", bounds=(float(a), float(b)))
+            for name, a, b in zip(names or _numbered(len(low)), low, high, strict=True)
         ]
         self.schema = Schema(columns=tuple(columns if label is None else [*columns, label]))
 
-    def encode(self, program: Program[Any, Any], X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
+    @classmethod
+    def of(cls, schema: Schema) -> Scaling:
+        """That of a schema which a scaling has made."""
+        ends = [c.bounds for c in schema.features if isinstance(c.bounds, tuple)]
+        low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        return cls(low, high, schema.label, names=[c.name for c in schema.features])
+
+    def encode(self, program: Learner, X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
         """What the program's encoder makes of X; in one go, because all columns are numbers."""
         at_low, at_high = self._ends(program)
         slope, offset = self.affine(program)
@@ -51,20 +64,25 @@ class Scaling:
             y = np.clip(y, *self.label.bounds)
         return ArrayRecords(encoded, y)
 
-    def affine(self, program: Program[Any, Any]) -> tuple[Reals, Reals]:
+    def affine(self, program: Learner) -> tuple[Reals, Reals]:
         """slope, offset with encoded = slope · x + offset inside the bounds."""
         at_low, at_high = self._ends(program)
         slope = (at_high - at_low) / (self.high - self.low)
         return slope, at_low - slope * self.low
 
-    def _ends(self, program: Program[Any, Any]) -> Reals:
+    def _ends(self, program: Learner) -> Reals:
         """The encodings of the lowest and of the highest record; asked for often, made once."""
         if self._known is None or self._known[0] is not program:
             self._known = program, self._encoded_ends(program)
         return self._known[1]
 
-    def _encoded_ends(self, program: Program[Any, Any]) -> Reals:
+    def _encoded_ends(self, program: Learner) -> Reals:
         plain = Schema(columns=self.schema.features)
         ends = np.stack([self.low, self.high])
-        columns: dict[str, NDArray[Any]] = {f"x{i}": column for i, column in enumerate(ends.T)}
+        names = (column.name for column in plain.columns)
+        columns: dict[str, NDArray[Any]] = dict(zip(names, ends.T, strict=True))
         return program.encoder(plain).encode(Batch(plain, columns, 2)).X
+
+
+def _numbered(width: int) -> list[str]:
+    return [f"x{i}" for i in range(width)]

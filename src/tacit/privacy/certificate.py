@@ -34,6 +34,7 @@ from tacit.privacy.certificate_parts import (
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.recompute import recomputed_epsilon
 from tacit.privacy.release import Release
+from tacit.privacy.superseded import why_superseded
 
 __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 
@@ -41,7 +42,10 @@ __all__ = ["Certificate", "Participation", "Verdict", "Witness", "statement"]
 TOLERANCE = 1e-3
 
 IDEALISED = "The noise of 'l2-laplace' is drawn in double precision: its numerics are idealised."
-INSECURE = "The randomness came from a seed: whoever knows the seed can remove the noise."
+INSECURE = (
+    "The randomness came from a seed: whoever knows the seed can remove the noise, and runs on "
+    "other data with the same seed may share it. The promise does NOT hold."
+)
 NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 
 
@@ -68,6 +72,8 @@ class Verdict:
 class Certificate:
     """What was promised, to whom, under which trust, by which releases.
 
+    promise_holds   False for a published method whose promise is broken, and for randomness that
+                 is not secure: then whatever the caller says
     trust        who must be trusted for the promise to hold, in words
     accountant   that found the promise kept
     program      what was computed, with its version; `program_digest` hashes its definition
@@ -119,12 +125,28 @@ class Certificate:
         )
         if self.format in OLD_FORMATS and said:
             raise PromiseError(f"{self.format!r} has no room for conditions, holders or samples.")
+        if not self.secure_randomness and self.format not in OLD_FORMATS:
+            object.__setattr__(self, "promise_holds", False)
 
     def signed(self, key: SigningKey, now: datetime | None = None) -> Certificate:
         """The same certificate, dated and signed."""
         moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
         dated = replace(self, issued=moment, public_key=key.public_key, signature="")
         return replace(dated, signature=key.sign(canonical(dated._document())))
+
+    @property
+    def superseded(self) -> str | None:
+        """Why the promise is not established, if a fault of what wrote it may have broken it."""
+        if not self.promise_holds:  # it says so itself
+            return None
+        return why_superseded(
+            self.format,
+            self.promise,
+            self.releases,
+            self.study,
+            self.participation,
+            self.witnesses,
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -142,9 +164,14 @@ class Certificate:
                 "that many times what one holder contributes for her. Who is with more is "
                 "protected less."
             )
-        if not self.promise_holds:
+        if self.method_is_broken:
             found.append("The method was run as published; its promise does NOT hold.")
         return tuple(found)
+
+    @property
+    def method_is_broken(self) -> bool:
+        """Whether the promise fails for the method's sake, and not because of a seed."""
+        return self.secure_randomness and not self.promise_holds
 
     def to_json(self) -> str:
         return canonical({**self._document(), "signature": self.signature}).decode()
@@ -169,7 +196,8 @@ class Certificate:
         """Check the signature and recompute the cost; raise CertificateInvalid with the reason.
 
         `signer` pins the public key that must have signed; `subject` is the SHA-256 of the model
-        at hand.
+        at hand. A genuine certificate of an older version whose promise a fault may have broken is
+        no error, but a verdict that says `superseded`.
         """
         self._check_signature(signer)
         self._check_witnesses()
@@ -186,6 +214,7 @@ class Certificate:
             self.warnings,
             central,
             self.conditions,
+            self.superseded,
         )
 
     def _check_signature(self, signer: str | None) -> None:
@@ -222,13 +251,15 @@ class Certificate:
                 )
 
     def _recompute(self) -> float:
-        if not self.promise.is_private or not self.promise_holds:
+        """What the releases cost. With a seed too, where the noise is of the right size and
+        only its secrecy is missing: a simulation's accounting is checked like any other."""
+        if not self.promise.is_private or self.method_is_broken:
             return math.inf
         if not self.releases:
             raise CertificateInvalid("the certificate lists no release: nothing was promised.")
         promise = self.promise
-        epsilon = recomputed_epsilon(self.releases, promise.delta, promise.adjacency)
-        if epsilon > promise.epsilon * (1 + TOLERANCE):
+        epsilon = recomputed_epsilon(self.releases, promise.delta, promise.adjacency, promise.unit)
+        if epsilon > promise.epsilon * (1 + TOLERANCE) and self.superseded is None:
             raise CertificateInvalid(
                 f"its releases cost ε = {epsilon:.6g}, more than the promised {promise.epsilon:g}."
             )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import CertificateInvalid
 from tacit.privacy.bound import Norm
-from tacit.privacy.promise import Adjacency
+from tacit.privacy.promise import Adjacency, Unit
 from tacit.privacy.release import Release
 
 __all__ = ["recomputed_epsilon"]
@@ -52,7 +52,10 @@ _Loss = _Pure | _Normal
 
 
 def recomputed_epsilon(
-    releases: Sequence[Release], delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
+    releases: Sequence[Release],
+    delta: float,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    unit: Unit = Unit.RECORD,
 ) -> float:
     """The ε of these releases together, for one unit."""
     common = [r for r in releases if r.part is None]
@@ -64,9 +67,12 @@ def recomputed_epsilon(
             if release.mechanism not in _ON_THE_DEVICE:
                 chosen_by_value.add(release.part)
     # One unit lies in one part; an exchanged unit may leave one part and enter another, unless
-    # parts are who was asked: nobody is asked something else for having another value.
+    # parts are who was asked: nobody is asked something else for having another value. A person or
+    # a holder has many records, and may have some in every part.
     movable = [parts[name] for name in parts if name in chosen_by_value]
     touched = min(len(movable), 1 if adjacency is Adjacency.ADD_REMOVE else 2)
+    if unit is not Unit.RECORD:
+        touched = len(movable)
     sets = [[parts[name]] for name in parts if name not in chosen_by_value]
     if movable or not sets:
         sets += [list(some) for some in combinations(movable, touched)]

@@ -72,7 +72,7 @@ class Components:
     def responsibilities(self, own: Reals) -> Reals:
         """The probability of each component, for each standardised record: (n, K)."""
         logs = self.log_densities(own)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        shares = np.exp(np.ascontiguousarray(logs - logs.max(axis=1, keepdims=True)))
         total = np.zeros(len(shares))
         for column in shares.T:
             total += column

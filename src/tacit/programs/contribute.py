@@ -25,6 +25,7 @@ from tacit.programs.program import Block, Program, Query
 
 __all__ = [
     "Prepared",
+    "clipped",
     "decoded",
     "holder_sum",
     "person_sum",
@@ -47,7 +48,19 @@ class Prepared:
 def prepared(program: Program[Any, Any], batch: Encoded, first: Any) -> Prepared:
     """`first` is the state before any data: nothing that arrived since may be remembered here."""
     with np.errstate(all="ignore"):
-        return Prepared(program.prepare(batch, first))
+        return Prepared(_frozen(program.prepare(_frozen(batch), first)))
+
+
+def _frozen(batch: Encoded) -> Encoded:
+    """Nobody can change it, so no round leaves anything in it for the next; and it always lies in
+    memory in the same way, because numpy's exp and log have other last bits for other strides."""
+    parts = []
+    for part in batch:
+        if part is not None:
+            part = np.ascontiguousarray(part).view()
+            part.flags.writeable = False
+        parts.append(part)
+    return Encoded(*parts)  # type: ignore[arg-type]
 
 
 def record_sum(
@@ -56,13 +69,13 @@ def record_sum(
     """The batch's sum when every record is a unit. `clip` is off only where nothing is private."""
     if not clip:
         return _joined(c.unclipped() for c in _contributions(program, ready, state, query))
-    parts = _clipped(program, ready, state, query)
+    parts = clipped(program, ready, state, query)
     return _joined(p.total(b.limit) for p, b in zip(parts, query.blocks, strict=True))
 
 
 def record_rows(program: Program[Any, Any], ready: Prepared, state: Any, query: Query) -> Integers:
     """What each record adds: one row each."""
-    parts = _clipped(program, ready, state, query)
+    parts = clipped(program, ready, state, query)
     return np.hstack([part.rows() for part in parts])
 
 
@@ -84,15 +97,27 @@ def person_sum(
         if ready.batch.person is None:
             raise UsageError("unit 'person' needs a column with role = \"person\" in the schema.")
         rows = record_rows(program, ready, state, query)
-        people, places = np.unique(ready.batch.person, return_inverse=True)
+        people, places = _people(ready.batch.person)
         own = np.zeros((len(people), query.length), dtype=np.int64)
         np.add.at(own, places, rows)
-        for person, total in zip(people.tolist(), own, strict=True):
+        for person, total in zip(people, own, strict=True):
             sums[person] = sums[person] + total if person in sums else total
     totals = np.array(list(sums.values()), dtype=np.int64).reshape(-1, query.length)
     if rate < 1:
         totals = totals[noise.bernoulli(rate, len(totals), randomness)]
     return np.asarray(_within(totals, query).sum(axis=0))
+
+
+def _people(ids: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Who there is, and for each record who of them it is.
+
+    Ids are compared for equality alone: sorting some of different types would fail, and tell of
+    them. Whoever has no number (NaN) is one person, in all batches together.
+    """
+    found: dict[Any, int] = {}
+    known = (one if one == one else None for one in ids.tolist())
+    places = [found.setdefault(one, len(found)) for one in known]
+    return list(found), np.array(places, dtype=np.intp)
 
 
 def holder_sum(
@@ -137,7 +162,7 @@ def _within(rows: Integers, query: Query) -> Integers:
     )
 
 
-def _clipped(
+def clipped(
     program: Program[Any, Any], ready: Prepared, state: Any, query: Query
 ) -> Sequence[Contribution]:
     """Every record's contribution to every block, in whole numbers within the block's bound."""
@@ -145,12 +170,21 @@ def _clipped(
     with np.errstate(all="ignore"):
         try:
             return _bounded(_contributions(program, ready, state, query), query)
-        except (InternalFault, UsageError):
-            raise  # what is wrong with the program or its use is so for every record
         except Exception:
+            _check_use(program, ready, state, query)
             # Some record cannot be mapped in this state. Which one must not show: it counts for
             # nothing, and all others for what they would have counted for without it.
             return _one_by_one(program, ready, state, query)
+
+
+def _check_use(program: Program[Any, Any], ready: Prepared, state: Any, query: Query) -> None:
+    """Raise what is wrong with the program or its use, if it is so without any record too."""
+    try:
+        _bounded(_contributions(program, _chosen(ready, slice(0)), state, query), query)
+    except (InternalFault, UsageError):
+        raise
+    except Exception:
+        return
 
 
 def _bounded(parts: Sequence[Contribution], query: Query) -> list[Contribution]:
@@ -181,8 +215,8 @@ def _contributions(
     shapes = [(len(ready.batch.X), block.length) for block in query.blocks]
     if [part.shape for part in given] != shapes:
         raise InternalFault(
-            f"{program.name}.map gave {[part.shape for part in given]} for {len(ready.batch.X)} "
-            f"records and blocks of {[block.length for block in query.blocks]}."
+            f"{program.name}.map gave {[part.shape[1:] for part in given]} coordinates, or not one "
+            f"row for each record, for blocks of {[block.length for block in query.blocks]}."
         )
     return given
 
@@ -191,7 +225,8 @@ def _split(program: Program[Any, Any], rows: NDArray[Any], query: Query) -> list
     values = np.asarray(rows, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] != query.length:
         raise InternalFault(
-            f"{program.name}.map gave {values.shape} for a query of length {query.length}."
+            f"{program.name}.map gave {values.shape[1:]} coordinates for a query of length "
+            f"{query.length}."
         )
     return [Rows(values[:, place] / _step(block)) for block, place in query.slices()]
 

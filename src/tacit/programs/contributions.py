@@ -16,8 +16,8 @@ so BLAS) adds without rounding.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -119,7 +119,7 @@ class Products(Contribution):
         return len(self.weights), self.weights.shape[1] * self.features.width
 
     def within(self, limit: int, norm: Norm) -> Products:
-        sizes = self.features.sizes(norm)
+        features, sizes = _finite(self.features, norm)
         # The most that a weight may be: the limit over the length of the features.
         room = limit * (1 - TOLERANCE) / (sizes if norm is Norm.L1 else np.sqrt(sizes))
         weights = _shortened(self.weights, room, norm)
@@ -127,7 +127,7 @@ class Products(Contribution):
         def fits(whole: Reals) -> Flags:
             return fitting(_sizes(whole, norm) * sizes, limit, norm)
 
-        return replace(self, weights=_rounded(weights, fits))
+        return Products(_rounded(weights, fits), features)
 
     def rows(self) -> Integers:
         values = self.features.dense()
@@ -156,20 +156,21 @@ class Mixed(Contribution):
         return len(self.weights), sum(each.width for each in self.features)
 
     def within(self, limit: int, norm: Norm) -> Mixed:
-        sizes = [each.sizes(norm) for each in self.features]
+        features, sizes = zip(*(_finite(each, norm) for each in self.features), strict=True)
         length = self._sizes(self.weights, sizes, norm)
         if norm is not Norm.L1:
             length = np.sqrt(length)
         factor = np.minimum(1.0, limit * (1 - TOLERANCE) / np.maximum(length, 1.0))
-        weights = self.weights * factor[:, None]
+        most = Features.LARGEST_WEIGHT
+        weights = np.clip(self.weights * factor[:, None], -most, most)
 
         def fits(whole: Reals) -> Flags:
             return fitting(self._sizes(whole, sizes, norm), limit, norm)
 
-        return replace(self, weights=_rounded(weights, fits))
+        return Mixed(_rounded(weights, fits), features)
 
     @staticmethod
-    def _sizes(weights: Reals, sizes: list[Reals], norm: Norm) -> Reals:
+    def _sizes(weights: Reals, sizes: Sequence[Reals], norm: Norm) -> Reals:
         """Added up component by component: the order never depends on the batch."""
         found = np.zeros(len(weights))
         for weight, size in zip(weights.T, sizes, strict=True):
@@ -193,6 +194,18 @@ class Mixed(Contribution):
         return np.concatenate(
             [np.rint(weight @ each.dense()).astype(np.int64) for weight, each in pairs]
         )
+
+
+def _finite(features: Features, norm: Norm) -> tuple[Features, Reals]:
+    """Features with 0 for every record of which one is not finite, and their sizes.
+
+    A weight of 0 is not enough: 0 times NaN is NaN, in that record's sum and in everybody's.
+    """
+    sizes = features.sizes(norm)
+    finite = np.isfinite(sizes)
+    if finite.all():
+        return features, sizes
+    return features.without(~finite), np.where(finite, sizes, 0.0)
 
 
 def fitting(sizes: Reals, limit: int, norm: Norm) -> Flags:

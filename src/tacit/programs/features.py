@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ __all__ = ["FEATURE_STEP", "Centred", "Features", "Whole", "exact_product", "who
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 FEATURE_STEP = 2.0**-16  # to which values in [−1, 1] are rounded
 LARGEST = 2.0**20  # of a feature, in its own units: up to 8,192 squares add up below 2^53
@@ -28,7 +29,8 @@ def whole_numbers(X: Reals, step: float = FEATURE_STEP, largest: float = 1.0) ->
     whole = np.clip(X, -largest, largest)
     whole *= 1 / step
     np.rint(whole, out=whole)
-    return np.nan_to_num(whole, copy=False, nan=0.0)
+    np.copyto(whole, 0.0, where=np.isnan(whole))
+    return np.asarray(whole)
 
 
 def exact_product(whole: Reals, matrix: Reals, largest: float) -> Reals:
@@ -41,7 +43,8 @@ def exact_product(whole: Reals, matrix: Reals, largest: float) -> Reals:
     if not (0.0 < heaviest < np.inf):
         return np.zeros((len(whole), matrix.shape[1]))
     room = EXACT / (largest * max(1, len(matrix)))
-    exponent = int(np.clip(np.floor(np.log2(room / heaviest)), -960, 960))
+    # Within ±1020 the power and its inverse are floats; no room over no float is below 2^−1020.
+    exponent = int(np.clip(np.floor(np.log2(room / heaviest)), -1020, 1020))
     rounded = np.rint(matrix * 2.0**exponent)
     # One column at a time where there are few: BLAS has no fast path for two.
     if matrix.shape[1] <= 2:
@@ -67,6 +70,10 @@ class Features(ABC):
         """Of each record: the length in L1, the squared length in L2; exact."""
 
     @abstractmethod
+    def without(self, which: Flags) -> Self:
+        """The same with 0 for some records: those of which something is not finite."""
+
+    @abstractmethod
     def dense(self) -> Reals:
         """All features, one row for each record."""
 
@@ -77,13 +84,13 @@ class Features(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Whole(Features):
-    """Whole numbers up to 2^20 as they stand; `known` are their `sizes`, if somebody knows them."""
+    """Whole numbers as they stand; `of` makes such of any numbers."""
 
     values: Reals
-    known: Reals | None = None
 
     @classmethod
-    def of(cls, X: Reals, step: float, largest: float) -> Whole:
+    def of(cls, X: Reals, step: float = 1.0, largest: float = LARGEST) -> Whole:
+        """Values within ±largest, in whole numbers of steps."""
         return cls(whole_numbers(X, step, min(largest, LARGEST * step)))
 
     @property
@@ -91,9 +98,10 @@ class Whole(Features):
         return int(self.values.shape[1])
 
     def sizes(self, norm: Norm) -> Reals:
-        if self.known is not None:
-            return self.known
         return sizes_of(self.values, norm)
+
+    def without(self, which: Flags) -> Whole:
+        return Whole(np.where(which[:, None], 0.0, self.values))
 
     def dense(self) -> Reals:
         return self.values
@@ -134,6 +142,10 @@ class Centred(Features):
         own = float(self.centre @ self.centre) + self.constant * self.constant
         return np.asarray(self.squares - 2.0 * (self.base @ self.centre) + own)
 
+    def without(self, which: Flags) -> Centred:
+        base = np.where(which[:, None], 0.0, self.base)
+        return replace(self, base=base, squares=np.where(which, 0.0, self.squares))
+
     def dense(self) -> Reals:
         last = np.full((len(self.base), 1), self.constant)
         return np.hstack([self.base - self.centre, last])
@@ -141,16 +153,21 @@ class Centred(Features):
     def weighted_sum(self, weights: Reals, limit: int) -> Integers:
         heaviest = max(1.0, float(np.abs(weights).max(initial=0.0)))
         found = _product(weights, self.base, int(EXACT // (heaviest * LARGEST_BASE)))
-        sums = weights.sum(axis=0).astype(np.int64)[:, None]
+        sums = weights.astype(np.int64).sum(axis=0)[:, None]
         centre = self.centre.astype(np.int64)[None, :]
         return np.hstack([found - sums * centre, sums * int(self.constant)])
 
 
 def sizes_of(values: Reals, norm: Norm) -> Reals:
-    """Of whole numbers: the length of each row in L1, the squared length in L2; exact."""
+    """Of whole numbers: the length of each row in L1, the squared length in L2.
+
+    Exact below 2^53. Beyond it, a row is added up in the same order whatever lies around it in
+    memory: without the copy, the order would follow the strides.
+    """
+    rows = np.ascontiguousarray(values)
     if norm is Norm.L1:
-        return np.asarray(np.abs(values).sum(axis=1))
-    return np.asarray(np.einsum("ij,ij->i", values, values))
+        return np.asarray(np.abs(rows).sum(axis=1))
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _product(weights: Reals, values: Reals, records: int) -> Integers:

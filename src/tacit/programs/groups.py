@@ -49,9 +49,8 @@ class Groups(Contribution):
         return replace(self, values=values, known=None)
 
     def rows(self) -> Integers:
-        rows = np.zeros((len(self.values), self.count, self.values.shape[1]), dtype=np.int64)
-        (inside,) = np.nonzero((self.places >= 0) & (self.places < self.count))
-        rows[inside, self.places[inside]] = self.values[inside]
+        members = self._members(slice(None)).T.astype(np.int64)
+        rows = members[:, :, None] * self.values.astype(np.int64)[:, None, :]
         return rows.reshape(self.shape)
 
     def total(self, limit: int) -> Integers:

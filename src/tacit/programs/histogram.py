@@ -171,7 +171,9 @@ def binned(scaled: Reals, bins: int) -> Places:
     What is NaN is in none: −1.
     """
     places = np.clip((scaled + 1.0) * (bins / 2.0), 0, bins - 1)
-    return np.where(np.isnan(places), -1, places).astype(np.int64)
+    if len(places) and np.isnan(places.min()):
+        places[np.isnan(places)] = -1
+    return np.asarray(places.astype(np.int64))
 
 
 def nearest_distribution(counts: Reals) -> Reals:

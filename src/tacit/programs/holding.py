@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,8 +74,12 @@ class Holding:
                     )
                 return holder_sum(program, self._batches(), state, query)
             case Unit.RECORD:
+                batches = iter(sampled(self._batches(), rate, randomness))
+                one = next(batches, None)
+                if one is None:  # no records are nothing to fail at: that would tell of the first
+                    return np.zeros(query.length, dtype=np.int64)
                 return self.map_sum(
-                    sampled(self._batches(), rate, randomness),
+                    chain((one,), batches),
                     lambda batch: record_sum(program, batch, state, query, clip),
                 )
 

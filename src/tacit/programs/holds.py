@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.bound import Norm
 from tacit.programs.apriori import Sets, Words, packed, support
+from tacit.programs.cells import unit_of
 from tacit.programs.contributions import Contribution
 
-__all__ = ["Holds", "unit_of"]
+__all__ = ["Holds"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 PRESENT = 0.5  # a coordinate above this means that the record has the item
-
-
-def unit_of(limit: int, most: int, norm: Norm) -> int:
-    """What each of `most` ones may count for, so that together they are within the limit."""
-    return limit // most if norm is Norm.L1 else isqrt(limit * limit // most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from tacit.errors import InputError, UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Promise
 from tacit.programs.apriori import Sets, candidates
-from tacit.programs.holds import Holds, unit_of
+from tacit.programs.cells import unit_of
+from tacit.programs.holds import Holds
 from tacit.programs.itemsets_model import Itemsets, ItemsetsState
 from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 from tacit.privacy.accounting import gaussian_scale
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Promise
@@ -146,7 +146,7 @@ class Learning:
     @property
     def mean_weight(self) -> float:
         """What records are multiplied with, so that one of length `bound` has length 1."""
-        return max(1.0, round(UNIT / self.bound))
+        return float(np.clip(np.rint(UNIT / self.bound), 1.0, Whole.LARGEST_WEIGHT))
 
     def noise_of(self, stage: str) -> float:
         """Standard deviation on one sum with bound 1 that is paid from the stage's share."""
@@ -193,6 +193,10 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
             Stage(Query((_block(stage, Fraction(part, 100), first),)), _count(stage, first))
             for stage, part in first.schedule.shares.items()
         ]
+
+    def admit(self, state: Learning | Exact) -> None:
+        if isinstance(state, Learning) and not (state.scale > 0 and state.bound > 0):
+            raise InputError("this state has a scale or bound that is not above 0.")
 
     def asked(self, state: Learning | Exact, query: Query) -> Query | None:
         return None if isinstance(state, Exact) and state.done else query
@@ -338,10 +342,12 @@ def _largest(state: Learning, stage: str) -> float:
 
 
 def _bins(sizes: Reals, largest: float) -> NDArray[np.int64]:
-    """Which bin a length falls in; bin k holds those around largest · 2^(−k/2)."""
-    with np.errstate(divide="ignore"):
-        places = np.clip(np.rint(-2 * np.log2(sizes / largest)), 0, BINS - 1)
-    return np.where(np.isnan(places), -1, places).astype(np.int64)
+    """Which bin a length falls in; bin k holds those around largest · 2^(−k/2).
+
+    Found by comparing with the bins' ends: a comparison has no last bits that could differ.
+    """
+    ends = largest * 2.0 ** (-(np.arange(BINS - 1)[::-1] + 0.5) / 2)
+    return np.where(np.isnan(sizes), -1, BINS - 1 - np.searchsorted(ends, sizes, side="right"))
 
 
 def _median(histogram: Reals, largest: float) -> float:

@@ -70,7 +70,8 @@ def residuals(scores: Reals, y: NDArray[np.int64]) -> Reals:
 
     if scores.shape[1] == 1:
         return np.asarray(expit(scores) - (y == 1)[:, None])
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    # numpy's exp has other last bits for other strides.
+    shifted = np.exp(np.ascontiguousarray(scores - scores.max(axis=1, keepdims=True)))
     total = np.zeros(len(scores))
     for column in shifted.T:
         total += column

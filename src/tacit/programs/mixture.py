@@ -154,7 +154,8 @@ class Mixture(Program[MixtureState, MixtureModel]):
 
     def admit(self, state: MixtureState) -> None:
         try:
-            components = Components.of(state.weights, state.means, state.covariances)
+            with np.errstate(all="ignore"):
+                components = Components.of(state.weights, state.means, state.covariances)
             finite = bool(np.isfinite(components.factors).all() and (state.weights > 0).all())
         except (np.linalg.LinAlgError, ValueError):
             finite = False

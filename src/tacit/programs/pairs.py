@@ -16,13 +16,12 @@ __all__ = ["Pairs"]
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LARGEST = 2.0**22  # of a coordinate, in its own units: squares of 500 add up below 2^53
 UNIT = 2.0**-16  # fourth powers are added up as squares of z² · 2^−16, rounded up
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Contribution):
-    """zᵢzⱼ for i ≤ j, in units of z's own unit squared.
+    """zᵢzⱼ for i ≤ j, in units of z's own unit squared; z in whole numbers.
 
     The triangle's squared length is ((Σz²)² + Σz⁴)/2, and in L1 it is ((Σ|z|)² + Σz²)/2. It is
     shortened by shortening z, by the root of what the triangle has to be shortened by.
@@ -36,16 +35,17 @@ class Pairs(Contribution):
         return records, width * (width + 1) // 2
 
     def within(self, limit: int, norm: Norm) -> Pairs:
-        whole = np.rint(np.clip(np.nan_to_num(self.vectors, nan=0.0), -LARGEST, LARGEST))
-        sizes = _sizes(whole, norm)
+        sizes = _sizes(self.vectors, limit, norm)
         long = ~fitting(sizes, limit, norm)
-        if long.any():
-            length = sizes[long] if norm is Norm.L1 else np.sqrt(sizes[long])
-            factor = np.sqrt(limit * (1 - 2.0**-40) / length)
-            short = np.trunc(whole[long] * factor[:, None])
-            short[~fitting(_sizes(short, norm), limit, norm)] = 0.0
-            whole[long] = short
-        return Pairs(whole)
+        if not long.any():
+            return self
+        length = sizes[long] if norm is Norm.L1 else np.sqrt(sizes[long])
+        factor = np.sqrt(limit * (1 - 2.0**-40) / length)
+        short = np.trunc(self.vectors[long] * factor[:, None])
+        short[~fitting(_sizes(short, limit, norm), limit, norm)] = 0.0
+        vectors = self.vectors.copy()
+        vectors[long] = short
+        return Pairs(vectors)
 
     def rows(self) -> Integers:
         first, second = np.triu_indices(self.vectors.shape[1])
@@ -65,14 +65,18 @@ class Pairs(Contribution):
         return np.rint(product[np.triu_indices(len(product))]).astype(np.int64)
 
 
-def _sizes(whole: Reals, norm: Norm) -> Reals:
-    """Of each triangle: its length in L1, its squared length in L2, never less than it is.
+def _sizes(whole: Reals, limit: int, norm: Norm) -> Reals:
+    """Of each triangle: its length in L1, its squared length in L2, never less than it is but for a
+    few roundings, which `fitting` allows for.
 
-    Every sum is of whole numbers below 2^53, so that its order does not matter.
+    Sums are of whole numbers: exact below 2^53, and beyond it always in the same order.
     """
     squares = sizes_of(whole, Norm.L2)
     if norm is Norm.L1:
         ones = sizes_of(whole, Norm.L1)
         return np.asarray((ones * ones + squares) / 2)
-    fourths = sizes_of(np.ceil(whole * whole * UNIT), Norm.L2) / UNIT**2
+    fourths = squares * squares  # no less than Σz⁴, and enough to know for most records
+    (near,) = np.nonzero(~(squares <= limit))
+    if len(near):
+        fourths[near] = sizes_of(np.ceil(whole[near] ** 2 * UNIT), Norm.L2) / UNIT**2
     return np.asarray((squares * squares + fourths) / 2)

@@ -21,7 +21,7 @@ from tacit.data.schema import Column, Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
-from tacit.programs.cells import Cells, marks_bound
+from tacit.programs.cells import Nested, marks_bound
 from tacit.programs.histogram import binned
 from tacit.programs.layout import layout
 from tacit.programs.program import Block, Program, Query, Stage, norm_for
@@ -124,11 +124,8 @@ class Quantiles(Program[QuantilesState, QuantilesModel]):
         blocks = (Block(n, sum(SIZES), norm, bound, STEP) for n in first.columns)
         return [Stage(Query(tuple(blocks)))]
 
-    def map(self, batch: Encoded, state: QuantilesState, query: Query) -> Sequence[Cells]:
-        return [
-            Cells(np.column_stack([_interval(cells, size) for size in SIZES]), SIZES, UNIT)
-            for cells in _cells(batch, state)
-        ]
+    def map(self, batch: Encoded, state: QuantilesState, query: Query) -> Sequence[Nested]:
+        return [Nested(cells, SIZES, UNIT) for cells in _cells(batch, state)]
 
     def reduce(self, total: Reals, state: QuantilesState) -> QuantilesState:
         return replace(state, counts=total.reshape(len(state.columns), sum(SIZES)))
@@ -192,11 +189,6 @@ def _cells(batch: Encoded, state: QuantilesState) -> list[Places]:
             cells[batch.X[:, missing] > 0.5] = -1
         found.append(cells)
     return found
-
-
-def _interval(cells: Places, size: int) -> Places:
-    """The interval of a level with `size` of them; −1 stays −1."""
-    return np.asarray(cells // (CELLS // size))
 
 
 def _is_measured(column: Column) -> bool:

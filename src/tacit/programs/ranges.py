@@ -94,8 +94,9 @@ class Ranges(Program[RangeState, Range]):
 
 
 def _cells(X: NDArray[np.float64]) -> NDArray[np.int64]:
-    with np.errstate(divide="ignore"):
-        power = np.floor(np.log2(np.abs(X)))
+    # |x| = m · 2^e with m in [1/2, 1): exact, whereas a logarithm has last bits that may differ.
+    power = np.frexp(X)[1] - 1
+    power = np.where(np.isinf(X), HIGHEST, np.where(X == 0, LOWEST - 1, power))
     place = np.clip(power, LOWEST - 1, HIGHEST) - LOWEST + 1  # 0 for what counts as zero
     cells = POWERS + np.sign(X) * place
     return np.where(np.isnan(cells), -1, cells).astype(np.int64)

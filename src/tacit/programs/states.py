@@ -17,18 +17,18 @@ import numpy as np
 from tacit.errors import InputError, TacitError
 from tacit.programs.files import fields_from_bytes, to_bytes
 
-__all__ = ["state_bytes", "state_from"]
+__all__ = ["state_bytes", "state_from", "varying"]
 
 
 def state_bytes(state: Any) -> bytes:
     """What rounds change of a state."""
-    return to_bytes(state, only=_varying(type(state)))
+    return to_bytes(state, only=varying(type(state)))
 
 
 def state_from(data: bytes, first: Any) -> Any:
     """The state that the bytes tell of, everything else as in the first; InputError if none."""
     kind = type(first)
-    sent = fields_from_bytes(kind, data, _varying(kind))
+    sent = fields_from_bytes(kind, data, varying(kind))
     grows = getattr(kind, "grows", ())
     for name, value in sent.items():
         _check_finite(name, value)
@@ -40,8 +40,8 @@ def state_from(data: bytes, first: Any) -> Any:
         raise InputError("this state's fields contradict one another.") from None
 
 
-def _varying(kind: type[Any]) -> frozenset[str]:
-    """A class that does not say what varies sends all that it has."""
+def varying(kind: type[Any]) -> frozenset[str]:
+    """The fields that travel. A class that does not say what varies sends all that it has."""
     if not hasattr(kind, "varies"):
         return frozenset(field.name for field in fields(kind))
     return frozenset((*kind.varies, *getattr(kind, "grows", ())))

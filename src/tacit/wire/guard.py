@@ -13,7 +13,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-__all__ = ["CONNECTIONS", "HEAD_BYTES", "GuardedProtocol", "Log"]
+__all__ = ["CONNECTIONS", "HEAD_BYTES", "ClosedOnce", "GuardedProtocol", "Log"]
 
 CONNECTIONS = 4096  # at once; an idle one costs about 30 kB with TLS
 HEAD_BYTES = 16_384  # request line and headers; a message's own take about 700 bytes
@@ -27,6 +27,32 @@ class Log(Protocol):
 
 class _Unacceptable(Exception):
     """Raised inside the parser to make it stop."""
+
+
+class ClosedOnce:
+    """A transport that everybody may close, and that is closed once.
+
+    A connection has several reasons to end (its answer was the last one, its body will not be read,
+    the other side has left, the service stops), and each closes it. A TLS transport of asyncio that
+    is closed while it is closing already forgets its own protocol, and can never be aborted: later
+    releases of Python do nothing then, 3.11.2 raises AttributeError.
+    """
+
+    __slots__ = (
+        "_transport", "abort", "get_extra_info", "is_closing", "pause_reading", "resume_reading",
+        "write",
+    )  # fmt: skip
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.abort, self.is_closing = transport.abort, transport.is_closing
+        self.write, self.get_extra_info = transport.write, transport.get_extra_info
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+
+    def close(self) -> None:
+        if not self.is_closing():
+            self._transport.close()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -52,7 +78,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(ClosedOnce(transport))  # type: ignore[arg-type]  # all that is used
         if len(self.connections) > CONNECTIONS:
             self._refuse(f"more than {CONNECTIONS} connections at once")
         else:

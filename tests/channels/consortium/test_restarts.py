@@ -31,7 +31,7 @@ from tacit.channels.consortium.protocols import terms_of
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Deadlines, Study, TakePart
-from tacit.errors import Refused, TacitError, Unreachable
+from tacit.errors import RecordsChanged, Refused, TacitError, Unreachable
 from tacit.privacy.promise import Promise
 from tacit.programs.files import from_bytes
 
@@ -237,7 +237,7 @@ def test_after_the_last_step_has_begun_it_is_refused_until_the_records_are_back(
     first, wanted = lives[0].vector, average_of(lives)
     assert step_of(lives[0]) == 2  # it has not heard of it yet
     lives[0].start(np.full(SIZE, -0.5))
-    with pytest.raises(Refused, match="Put your records back"):
+    with pytest.raises(RecordsChanged, match="Put your records back"):
         lives[0].turn(core)
     assert not lives[0].purse.spent
     lives[0].start(first)
@@ -427,7 +427,7 @@ def test_random_restarts_with_random_records(seed: int) -> None:
             posted[place] = one.vector
         try:
             one.turn(core)
-        except Refused:  # it gave up too late: its operator puts the records back
+        except RecordsChanged:  # it gave up too late: its operator puts the records back
             restarted(one, posted[place])
         except Crash:
             restarted(one, some_vector(chance, place))

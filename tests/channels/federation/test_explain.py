@@ -86,10 +86,7 @@ def test_the_noise_is_as_large_as_said(honest: int | None, factor: float, delta:
     assert said.factor == pytest.approx(factor)
     (noise,) = said.noise
     assert noise.result == pytest.approx(factor * noise.central)
-    program = made.program()
-    query = program.query(made.first_state())
-    assert query is not None
-    mechanism = made.levels().mechanism(query.blocks[0])
+    mechanism = made.levels().mechanism(made.plan().stage(1).query.blocks[0])
     total = np.zeros(20_000, dtype=np.int64)
     for server in range(4):
         total = mechanism.perturb(total, SeededRandomness(server))

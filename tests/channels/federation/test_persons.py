@@ -28,7 +28,7 @@ from tacit.programs.histogram import Histogram
 from tacit.programs.holding import Holding
 from tacit.programs.kmeans import KMeans
 from tacit.programs.pca import PCA
-from tacit.programs.program import Program, Query
+from tacit.programs.program import Program
 
 WHO = Column(name="who", type="text", role="person")
 SCHEMA = Schema(
@@ -96,8 +96,7 @@ def test_all_that_a_person_adds_is_within_the_certified_bound(
     promise = promised(delta, adjacency)
     study = study_of(program, promise, many)
     state = study.first_state()
-    query = study.program().query(state)
-    assert query is not None
+    query = study.plan().stage(1).query
     chance = np.random.default_rng(many)
     largest = [0.0] * len(query.blocks)
     mechanisms = [study.levels().mechanism(block) for block in query.blocks]
@@ -108,7 +107,7 @@ def test_all_that_a_person_adds_is_within_the_certified_bound(
             signs = [(True, 1), (False, -1)]
             for own, sign in signs:
                 records = anns(np.random.default_rng(seed), own)
-                holding = Holding(study.program(), records, promise, Serial().map_sum)
+                holding = Holding(study.program(), state, records, promise, Serial().map_sum)
                 moved += sign * holding.sum(state, query)
         for place, ((_, part), mechanism) in enumerate(
             zip(query.slices(), mechanisms, strict=True)
@@ -145,17 +144,11 @@ def test_without_the_factor_the_same_person_costs_more(delta: float) -> None:
     """Noise for one holder and Ann at three; and the noise that the study has for her."""
     promise = promised(delta)
     one, three = (study_of(Histogram(bins=4), promise, many) for many in (1, 3))
-    little, enough = (made.levels().charge(first_query(made)) for made in (one, three))
+    little, enough = (made.levels().charge(1, made.plan().stage(1).query) for made in (one, three))
     assert cost([hers(m) for m in little], delta, promise.adjacency).epsilon > 2.9
     assert cost([hers(m) for m in enough], delta, promise.adjacency).epsilon <= 1.0
     for few, many in zip(little, enough, strict=True):
         assert float(many.scale) == pytest.approx(3 * float(few.scale), rel=1e-3)
-
-
-def first_query(study: Study) -> Query:
-    query = study.program().query(study.first_state())
-    assert query is not None
-    return query
 
 
 def hers(mechanism: Laplace | Gaussian) -> Release:

@@ -21,11 +21,12 @@ from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
+from tacit.privacy.accounting import cost
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.histogram import Histogram
 from tacit.programs.levels import Levels
-from tacit.programs.program import Block, Query
+from tacit.programs.program import Block, Plan, Query
 
 KEY = SigningKey.generate()
 CATALOGUE: dict[str, Any] = {
@@ -76,8 +77,7 @@ def study(**changes: Any) -> Study:
 
 
 def first_query(made: Study) -> Query:
-    program = made.program()
-    query = program.query(made.first_state())
+    query = made.program().asked(made.first_state(), made.plan().stage(1).query)
     assert query is not None
     return query
 
@@ -390,25 +390,25 @@ def test_the_program_must_be_the_one_that_was_agreed() -> None:
 
 
 def test_a_program_that_is_not_installed_can_be_given() -> None:
-    made = study(rounds=2, online=None)
+    made = study(rounds=1, online=None)
     program = Histogram(columns=("sex", "ill"))
     given = made.running(program)
     assert given.program() is program
     assert given == made
-    assert set(given.levels().shares) == {"sex", "ill"}
-    with pytest.raises(InputError, match="write rounds = 2"):
+    assert set(given.levels().multipliers) == {"sex", "ill"}
+    with pytest.raises(InputError, match="write rounds = 1"):
         study(rounds=3, online=None).running(program)
 
 
 def test_levels_follow_from_the_study_alone() -> None:
     made = study(online=None)
     query = first_query(made)
-    plan = made.program().plan(made.first_state())
+    plan = Plan(tuple(made.program().plan(made.first_state())))
     wanted = Levels.planned(Promise(1.0, 1e-6), plan, parts=2).mechanism(query.blocks[0])
     found = made.levels()
     assert (made.parts, found.parts) == (2, 2)
     assert found.mechanism(query.blocks[0]) == wanted
-    found.charge(query)
+    found.charge(1, query)
     assert made.levels().releases == ()  # everyone's record is his own
     assert study(online=None, noise=None).parts == 1
 
@@ -416,14 +416,19 @@ def test_levels_follow_from_the_study_alone() -> None:
 def test_a_window_keeps_the_whole_promise() -> None:
     made = study()
     query = first_query(made)
-    window, whole = made.window_levels(query), made.levels()
+    window, whole = made.window_levels(1), made.levels()
     assert window.parts == made.parts
-    assert window.shares["size"].count == 1
+    assert window.plan.rounds == 1
     assert window.mechanism(query.blocks[0]).scale < whole.mechanism(query.blocks[0]).scale
-    with pytest.raises(UsageError, match="no share"):
-        made.window_levels(Query((Block("x", 1, Norm.L2, Fraction(1)),)))
+    window.charge(1, query)
+    assert 0.999 < cost(window.releases, 1e-6, made.promise.adjacency).epsilon <= 1.0
+    other = Query((Block("x", 1, Norm.L2, Fraction(1)),))
+    with pytest.raises(UsageError, match="other blocks"):
+        made.window_levels(1).charge(1, other)
+    with pytest.raises(UsageError, match="no round 104"):
+        made.window_levels(104)
     with pytest.raises(UsageError, match="not an online study"):
-        study(online=None).window_levels(query)
+        study(online=None).window_levels(1)
 
 
 # ── who ──

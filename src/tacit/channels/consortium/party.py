@@ -23,7 +23,7 @@ from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.roles.member_service import Opened
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
-from tacit.errors import CheckFailed, Refused, TacitError, Unreachable
+from tacit.errors import CheckFailed, RecordsChanged, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Certificate
 
 __all__ = ["Party"]
@@ -91,6 +91,8 @@ class Party:
         self._asked = False
         if isinstance(reply, (Unreachable, CheckFailed)):
             return
+        if isinstance(reply, Refused) and self._again:
+            raise RecordsChanged(str(reply))
         if isinstance(reply, TacitError):
             raise reply
         match reply.kind:

@@ -11,7 +11,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,14 +57,21 @@ class Followed:
         for name, seen, batches in self._new():
             count = 0
             for batch in batches:
-                part = Encoded(*(None if a is None else a[:left] for a in batch))  # type: ignore[arg-type]
-                if not len(part.X):
-                    break
-                holding = Holding(program, first, ArrayRecords(*part), promise, Serial().map_sum)
+                count, left = count + len(batch.X), left - len(batch.X)
+                if left < 0:
+                    self._refuse()
+                holding = Holding(program, first, ArrayRecords(*batch), promise, Serial().map_sum)
                 total += holding.sum(state, query, rate)
-                count, left = count + len(part.X), left - len(part.X)
             used[name] = seen + count
         return Sum(total, used)
+
+    def _refuse(self) -> NoReturn:
+        """Records are not moved to the next window: one more would then change every later one."""
+        raise InputError(
+            f"{self._path}: there are more than {self._study.take_part.records} new records, and "
+            f"study {self._study.name} allows no more in one window. Agree on a larger records in "
+            "[take_part], or hand out fewer at a time."
+        )
 
     def _has_new(self) -> bool:
         return any(len(batch.X) for _, _, batches in self._new() for batch in batches)

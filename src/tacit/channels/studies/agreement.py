@@ -7,11 +7,11 @@ takes part under the same terms, or says in so many words that the new ones are 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Protocol
 
 from tacit.errors import InputError, Refused
+from tacit.whole_file import write_whole
 
 __all__ = ["Named", "agreed"]
 
@@ -72,6 +72,4 @@ def _read(path: Path) -> str | None:
 def _write(path: Path, study: Named) -> None:
     """In one step, so that a crash leaves the old record or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps({"study": study.name, "digest": study.digest}), encoding="utf-8")
-    os.replace(draft, path)
+    write_whole(path, json.dumps({"study": study.name, "digest": study.digest}))
