@@ -32,7 +32,6 @@ from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.federation.local import Federation
 from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.selection import Selection
-from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
 from tacit.engines import Serial
@@ -178,7 +177,7 @@ def run_sums(rules: Sequence[str], promise: Promise, channel: str) -> tuple[Any,
     holders = 2 if "holders-per-person" in rules else 1
     pairs = neighbours(promise.unit, promise.adjacency, holders)
     if channel == "central":
-        options: dict[str, Any] = {"randomness": SeededRandomness("tiny")}
+        options: dict[str, Any] = {}
         if any(name.startswith("sampled") for name in rules):
             options["sampling"] = RATE
         if "selection-sum" in rules:

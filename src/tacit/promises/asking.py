@@ -30,7 +30,6 @@ from tacit.channels.selection import Selection
 from tacit.channels.studies.checks import parallel_problem
 from tacit.channels.studies.study import Study, planned_rounds
 from tacit.crypto.onion import OnionKey
-from tacit.crypto.prg import SeededRandomness
 from tacit.errors import InternalFault, TacitError
 from tacit.privacy.promise import Promise, Unit
 from tacit.privacy.release import Release
@@ -106,7 +105,7 @@ def _central(cell: Cell) -> Answer:
     if cell.holders > 1:
         options["holders_per_person"] = cell.holders
     try:
-        channel = Central(randomness=SeededRandomness("promises"), **options)
+        channel = Central(**options)
     except TypeError as error:  # there is no such option
         return Refused(str(error))
     records = FewRecords(program.encoder(schema).width, schema.label is not None)
