@@ -228,12 +228,13 @@ def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | 
 def _divided(
     promise: Promise, selection: Selection | None, plan: Plan
 ) -> tuple[Promise | None, Promise]:
-    """What pays for each choice, if there is a selection, and what for the noise. Every block of
-    every round is chosen from by itself."""
+    """What pays for each choice, if there is a selection, and what for the noise.
+
+    There is a choice in every block of every round (selection.md).
+    """
     if selection is None or not promise.is_private:
         return None, promise
-    choices = sum(stage.count * len(stage.query.blocks) for stage in plan.stages)
-    return selection.split(promise, choices)
+    return selection.split(promise, sum(s.count * len(s.query.blocks) for s in plan.stages))
 
 
 def _counted(releases: list[Release]) -> list[Release]:
