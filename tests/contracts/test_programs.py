@@ -85,7 +85,7 @@ CHECKS = [name for name in dir(ProgramContract) if name.startswith("test_")]
 @pytest.mark.parametrize("case", CONTRACT_CASES, ids=named)
 def test_the_contract_of_every_program(case: Case, check: str) -> None:
     promises = case.get("promises", PROMISES.values())
-    getattr(contract_of(case, promises=tuple(promises), states=200), check)()
+    getattr(contract_of(case, promises=tuple(promises), states=120), check)()
 
 
 @pytest.mark.parametrize("case", CONTRACT_CASES, ids=named)
