@@ -40,6 +40,7 @@ ARROWS: dict[str, set[str]] = {
         "wire",
     },
     "estimators": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
+    "promises": {"errors", "crypto", "privacy", "data", "programs", "channels"},
     "cli": {
         "errors",
         "home",

@@ -12,11 +12,13 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from itertools import combinations as subsets
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -26,12 +28,12 @@ import brute_force as brute
 from tiny import SCHEMA, Tiny
 
 from tacit.channels.central import Central
-from tacit.channels.consortium.terms import JointTerms
 from tacit.channels.crowd.certify import amplified
 from tacit.channels.crowd.proposal import Proposal
-from tacit.channels.federation.local import Federation
+from tacit.channels.federation.local import Federation, local_study
 from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.selection import Selection
+from tacit.channels.studies.tables import Online
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
 from tacit.engines import Serial
@@ -40,10 +42,9 @@ from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.release import Release
 from tacit.programs.holding import Holding
 from tacit.programs.program import Plan
-from tacit.promises.asking import Accepted, _proposal, asked, promise_of
+from tacit.promises.asking import Accepted, asked, promise_of, proposal_of
 from tacit.promises.cells import Cell
 from tacit.promises.page import answers
-from tacit.promises.rules import RULES
 
 RATE = Fraction(1, 4)
 SELECTION = Selection(threshold=1.0, positives=1)
@@ -206,11 +207,6 @@ def _fine(rules: Sequence[str], promise: Promise) -> int:
 
 def _online(rules: Sequence[str], promise: Promise) -> Certificate:
     """The releases that a study's servers would make in two windows."""
-    from tacit.channels.federation.local import local_study
-    from tacit.channels.studies.tables import Online
-
-    import msgspec
-
     parts = "noise-in-parts" in rules
     program = Tiny(2, _fine(rules, promise), mixed="mixed-rounds" in rules)
     keys = [SigningKey.generate() for _ in range(4)]
@@ -264,7 +260,8 @@ def check_averages(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, cha
     assert isinstance(answer, Accepted)
     (release,) = answer.releases
     promise = promise_of(cell)
-    assert release.bound is not None and release.scale is not None
+    assert release.bound is not None
+    assert release.scale is not None
     # The same law on a grid that can be enumerated: the bound is 12 steps long.
     bound = 12
     parts = int(release.parameters["parts"])
@@ -303,8 +300,6 @@ def response(release: Release) -> list[np.ndarray[Any, Any]]:
             m, p = int(numbers["m"]), numbers["p"]
             return [np.where(np.arange(m) == v, p, (1 - p) / (m - 1)) for v in range(m)]
         case "subset-selection":
-            from itertools import combinations as subsets
-
             m, size, p = int(numbers["m"]), int(numbers["size"]), numbers["p"]
             sets = list(subsets(range(m), size))
             inside = math.comb(m - 1, size - 1)
@@ -326,7 +321,7 @@ def response(release: Release) -> list[np.ndarray[Any, Any]]:
 
 def check_crowd(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, channel: str) -> None:
     cell = Cell("crowd", "tabulated-bayes", unit, adjacency, "pure")
-    proposal = Proposal.from_dict(_proposal(cell))
+    proposal = Proposal.from_dict(proposal_of(cell))
     answer = asked(cell)
     assert isinstance(answer, Accepted)
     parts: dict[str | None, float] = {}
@@ -341,7 +336,7 @@ def check_crowd(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, channe
 
 
 def check_shuffled(proposal: Proposal) -> None:
-    counts = Counter({name: 60 for name in proposal.questions})
+    counts = Counter(dict.fromkeys(proposal.questions, 60))
     figure = amplified(proposal, counts)
     (hidden,) = figure.answers
     keep = math.exp(hidden.local) / (1 + math.exp(hidden.local))
@@ -368,8 +363,6 @@ def check_nothing(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, chan
         answer = asked(cell)
         assert isinstance(answer, Accepted)
         certificate = _unsigned(promise_of(cell), answer.releases)
-        from dataclasses import replace
-
         certificate = replace(certificate, promise_holds=answer.holds)
         assert certificate.signed(SigningKey.generate()).verify().epsilon == math.inf
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -38,7 +38,7 @@ from tacit.programs.registry import program_named
 from tacit.promises.cells import Cell
 from tacit.promises.examples import Example, FewRecords, example_of
 
-__all__ = ["Accepted", "Refused", "asked", "promise_of"]
+__all__ = ["Accepted", "Refused", "asked", "promise_of", "proposal_of"]
 
 RATE = Fraction(1, 4)
 DELTA = 1e-6
@@ -181,7 +181,7 @@ def _persons(cell: Cell) -> dict[str, int]:
     return {"holders_per_person": cell.holders} if cell.holders > 1 else {}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rounds(name: str, promise: Promise) -> int:
     """As its author would find it; 1 where the program has no plan, or refuses this promise."""
     example = example_of(name)
@@ -228,12 +228,12 @@ def _seat(pact: Pact, number: int) -> Seat:
 
 
 def _crowd(cell: Cell) -> Answer:
-    proposal = Proposal.from_dict(_proposal(cell))
-    proposal.learned_by()
+    proposal = Proposal.from_dict(proposal_of(cell))
     return Accepted(releases_of(proposal.drawn_up))
 
 
-def _proposal(cell: Cell) -> dict[str, Any]:
+def proposal_of(cell: Cell) -> dict[str, Any]:
+    """The file of a crowd that somebody would write to ask for this."""
     example = example_of(cell.program)
     promise: dict[str, Any] = {"epsilon": _epsilon(cell), "delta": DELTA}
     if cell.unit is not Unit.PERSON:
@@ -295,7 +295,7 @@ def _key(number: int) -> str:
     return f"{number:064x}"
 
 
-@lru_cache
+@cache
 def _onion(number: int) -> str:
     return OnionKey.from_bytes(bytes([number]) * 32).public
 

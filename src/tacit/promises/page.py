@@ -15,9 +15,10 @@ __all__ = ["answers", "page"]
 HEAD = """\
 # What can be promised
 
-Every combination of channel, program, unit, adjacency, kind of promise, sampling, windows, selection
-and holders per person: {cells:,} of them. Each was put to the code. It was either accepted
-({accepted:,}), and the rules in the last column bound its cost, or refused ({refused:,}), with these words.
+Every combination of channel, program, unit, adjacency, kind of promise, sampling, windows,
+selection and holders per person: {cells:,} of them. Each was put to the code. It was either
+accepted ({accepted:,}), and the rules in the last column bound its cost, or refused
+({refused:,}), with these words.
 
 Written by `python -m tacit.promises`; a test compares. Proofs:
 [rules.md](../src/tacit/promises/rules.md). *Kind*: pure is δ = 0; none is ε = ∞, for comparison.
@@ -25,9 +26,9 @@ Written by `python -m tacit.promises`; a test compares. Proofs:
 
 ## The rules
 
-Each is proved, recomputed by other code than what it checks, compared with the privacy loss of small
-cases enumerated outcome by outcome (`tests/promises/test_brute_force.py`), and attacked by games that
-catch half the noise.
+Each is proved, recomputed by other code than what it checks, compared with the privacy loss of
+small cases enumerated outcome by outcome (`tests/promises/test_brute_force.py`), and attacked by
+games that catch half the noise.
 
 """
 Box = tuple[frozenset[object], ...]

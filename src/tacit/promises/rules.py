@@ -31,27 +31,27 @@ class Rule:
 RULES: dict[str, Rule] = {
     "laplace-rounds": Rule(
         "Discrete Laplace noise on L1-bounded sums; ε adds up over blocks and rounds.",
-        attacks=("laplace", "central-pure"),
+        attacks=("laplace", "pure"),
     ),
     "gaussian-rounds": Rule(
         "Discrete Gaussian noise on L2-bounded sums; all blocks and rounds are one Gaussian.",
-        attacks=("gaussian", "central-gaussian"),
+        attacks=("gaussian", "record/add-remove", "person", "holder"),
     ),
     "mixed-rounds": Rule(
         "Laplace and Gaussian noise in one run: ε of the former adds to the Gaussian's (ε, δ).",
-        attacks=("mixture-as-published",),
+        attacks=("laplace-and-gaussian",),
     ),
     "sampled-pure-group": Rule(
         "Blocks of one round are one release of Σε before its secret sample counts.",
-        attacks=("sampled-pure",),
+        attacks=("sampled-several-blocks (pure)",),
     ),
     "sampled-gaussian-group": Rule(
         "Blocks of one round are one Gaussian before its secret sample counts.",
-        attacks=("sampled-gaussian",),
+        attacks=("sampled-several-blocks",),
     ),
     "replaced-unit": Rule(
         "A unit that is exchanged moves a sum by two contributions.",
-        attacks=("replace",),
+        attacks=("record/replace", "record/replace (pure)"),
     ),
     "selection-sum": Rule(
         "Choosing coordinates (sparse vectors, one per block and round) and releasing them add up.",
@@ -59,15 +59,15 @@ RULES: dict[str, Rule] = {
     ),
     "windows-parallel": Rule(
         "A record that is there or not lies in one window: the worst window counts.",
-        attacks=("windows",),
+        attacks=("window",),
     ),
     "holders-per-person": Rule(
         "A person with k holders moves a sum by k contributions, and the noise covers them.",
-        attacks=("holders-per-person",),
+        attacks=("person/several-holders",),
     ),
     "one-honest-server": Rule(
         "Every server adds all of the noise: one that is honest is enough.",
-        attacks=("federation",),
+        attacks=("federation", "federation-hostile"),
     ),
     "noise-in-parts": Rule(
         "The noise is a sum of parts; what the coalition does not know is enough.",
@@ -75,7 +75,7 @@ RULES: dict[str, Rule] = {
     ),
     "joint-laplace": Rule(
         "Trained vectors move by an L2 bound, √length times as far in L1; Laplace noise on L1.",
-        attacks=("consortium",),
+        attacks=("consortium (pure)",),
     ),
     "joint-gaussian": Rule(
         "Trained vectors move by an L2 bound; Gaussian noise.",
@@ -84,16 +84,21 @@ RULES: dict[str, Rule] = {
     "sum-of-groups": Rule(
         "Each group that a peer takes part in costs the pact's promise; its ledger adds them up.",
         verifier="tacit.privacy.ledger",
-        attacks=("consortium",),
+        attacks=("several-groups",),
     ),
     "crowd-local": Rule(
         "Answers are randomised on the device; the dearest combination of lots bounds them all.",
-        attacks=("randomised-response", "subset-selection", "hadamard-response"),
+        attacks=(
+            "randomised-response",
+            "subset-selection",
+            "hadamard-response",
+            "pq-perturbation",
+        ),
     ),
     "crowd-shuffled": Rule(
         "Answers that nobody can assign hide among those to the same question.",
         verifier="tacit.privacy.recompute_shuffle",
-        attacks=("shuffle",),
+        attacks=("shuffled",),
     ),
     "no-privacy": Rule("ε = ∞ promises nothing, and the certificate says so."),
     "broken-as-published": Rule(
