@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -89,6 +90,51 @@ def test_children_end_with_their_parent(ending: str) -> None:
     assert os.read(reading, 1) == b""  # the last one that held it has ended
     os.close(hold)
     os.close(reading)
+
+
+MANY = """
+import os, sys
+from tacit import children
+
+alive = int(sys.argv[1])
+up = f"import os, signal; os.write({alive}, bytes([10])); [signal.pause() for _ in iter(int, 1)]"
+for _ in range(int(sys.argv[2])):
+    children.start([sys.executable, "-c", up], pass_fds=[alive])
+    os.write(1, bytes([10]))
+os.close(alive)
+os.read(0, 1)
+"""
+
+
+def killed_while_starting(random: Random) -> None:
+    """The parent is killed after so many starts, whatever its children have come to by then."""
+    reading, alive = os.pipe()
+    count = random.randrange(1, 7)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", MANY, str(alive), str(count)],
+        pass_fds=[alive],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    os.close(alive)
+    assert parent.stdout is not None
+    parent.stdout.read(random.randrange(1, count + 1))
+    parent.kill()
+    parent.communicate()
+    while os.read(reading, 100):
+        pass
+    os.close(reading)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_children_end_whenever_their_parent_is_killed(seed: int) -> None:
+    killed_while_starting(Random(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3, 103))
+def test_children_end_whenever_their_parent_is_killed_many_times(seed: int) -> None:
+    killed_while_starting(Random(seed))
 
 
 def test_a_child_is_the_command_itself(tmp_path: Path) -> None:

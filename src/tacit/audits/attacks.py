@@ -6,9 +6,8 @@ lets a certificate claim, and is won too often as soon as half of the noise is m
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,27 +19,28 @@ from tacit.audits.consortium import consortium_game
 from tacit.audits.federation import federation_game
 from tacit.audits.game import Heard, WhiteBox
 from tacit.audits.likelihood import Losses
-from tacit.audits.programs import GAUSSIAN, PURE_TRIALS, TRIALS, numbers, records, table_of
+from tacit.audits.programs import (
+    GAUSSIAN,
+    PROGRAM_GAMES,
+    PURE_TRIALS,
+    TRIALS,
+    numbers,
+    records,
+    table_of,
+)
 from tacit.audits.selection import selection_game
 from tacit.audits.states import HostileStates, honest_states
-from tacit.audits.watched import Watched, weakened
+from tacit.audits.watched import Watched
 from tacit.crypto.prg import Randomness
 from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
-from tacit.engines import Serial
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.histogram import Histogram
-from tacit.programs.holding import Holding
 from tacit.programs.kmeans import KMeans
 from tacit.programs.levels import Levels
 from tacit.programs.program import Plan
 
 __all__ = ["ATTACKS"]
-
-
-def record_added() -> WhiteBox:
-    """A record that is there or not: k-means, ten rounds of two blocks."""
-    return central_game(table_of("k-means", GAUSSIAN), TRIALS)
 
 
 def record_replaced() -> WhiteBox:
@@ -78,13 +78,13 @@ def _of(person: int, rows: Encoded) -> Encoded:
 
 def person() -> WhiteBox:
     """All records of a person, of which any two would break the bound of one."""
-    others = replace_persons(records(40, [-1.0, -1.0]))
+    others = _persons(records(40, [-1.0, -1.0]))
     unit = _of(1000, records(5, [1.0, 1.0]))
     promise = replace(GAUSSIAN, unit=Unit.PERSON)
     return central_game(Table(KMeans, _person_schema(), promise, others, unit), TRIALS)
 
 
-def replace_persons(rows: Encoded) -> Encoded:
+def _persons(rows: Encoded) -> Encoded:
     """Each record is a person's of its own."""
     return rows._replace(person=np.arange(len(rows.X)))
 
@@ -98,71 +98,33 @@ def holder() -> WhiteBox:
 
 
 def sampled_blocks() -> WhiteBox:
-    """Twenty blocks of one query share one secret sample, and the adversary reads all of them
-    together. The other record has no values: whether it is in the sample moves nothing.
+    """Three blocks of one query share one secret sample, and the adversary reads all of them
+    together. The other record is in other cells: whether it is in the sample hides nothing.
 
     The claim has a large δ on purpose: it is the point of the privacy curve where typical outputs
     decide, and the only one that a promise states without knowing the noise.
     """
-    promise, columns = Promise(0.02, 0.4), 20
+    promise, columns = Promise(0.02, 0.4), 3
     table = Table(
         lambda: Histogram(bins=2),
         numbers(columns),
         promise,
-        records(1, [math.nan] * columns),
+        records(1, [-1.0] * columns),
         records(1, [1.0] * columns),
         sampling=Fraction(3, 4),
     )
     return central_game(table, SAMPLED_TRIALS, any_claim(promise))
 
 
-SAMPLED_TRIALS = 800
-
-
-@dataclass(frozen=True)
-class _SeveralHolders:
-    """A person with `count` holders, at each of which the bound of one is used up."""
-
-    count: int
-    table: Table
-
-    def trial(self, present: bool, noise: Fraction, randomness: Randomness) -> Heard:
-        table, losses = self.table, Losses()
-        levels = Levels.planned(table.promise, table.plan, holders=self.count)
-        program, state = table.program(), table.first
-        holdings = [self._holding(present) for _ in range(self.count)]
-        known = [self._holding(False) for _ in range(self.count)]
-        for number in range(1, table.plan.rounds + 1):
-            query = table.query(state, number)
-            total = _added(holdings, state, query)
-            agreed = levels.charge(number, query)
-            for (_, place), each in zip(query.slices(), weakened(agreed, noise), strict=True):
-                total[place] = each.perturb(total[place], randomness)
-            seen = (total - _added(known, state, query)).astype(np.float64)
-            moved = self.count * table.moved(state, query).astype(np.float64)
-            losses.add_all(agreed, seen, moved)
-            real = [total[p] * float(b.grid.step) for b, p in query.slices()]
-            state = program.reduce(np.concatenate(real), state)
-        return losses.heard()
-
-    def _holding(self, present: bool) -> Holding:
-        table = self.table
-        source = table.records(present)
-        return Holding(table.program(), table.first, source, table.promise, Serial().map_sum)
-
-
-def _added(holdings: Sequence[Holding], state: Any, query: Any) -> Any:
-    return np.sum([each.sum(state, query) for each in holdings], axis=0)
+SAMPLED_TRIALS = 700
 
 
 def person_with_several_holders() -> WhiteBox:
     """A person whose records three holders have, each of which clips what it has to the bound."""
-    others = replace_persons(records(20, [-1.0, -1.0]))
+    others, unit = _persons(records(30, [-1.0, -1.0])), _of(1000, records(2, [1.0, 1.0]))
     promise = replace(GAUSSIAN, unit=Unit.PERSON)
-    table = Table(
-        lambda: KMeans(2), _person_schema(), promise, others, _of(1000, records(2, [1.0, 1.0]))
-    )
-    return WhiteBox(gaussian_claim(promise), _SeveralHolders(3, table).trial, TRIALS)
+    table = Table(lambda: KMeans(2), _person_schema(), promise, others, unit)
+    return federation_game(table, honest_states, TRIALS, shared=3)
 
 
 def window() -> WhiteBox:
@@ -200,14 +162,14 @@ def hostile(name: str) -> Callable[[], WhiteBox]:
 
 
 ATTACKS: dict[str, Callable[[], WhiteBox]] = {
-    "record/add-remove": record_added,
+    "record/add-remove": PROGRAM_GAMES["k-means"],
     "record/replace": record_replaced_gaussian,
     "record/replace (pure)": record_replaced,
     "person": person,
     "person/several-holders": person_with_several_holders,
     "holder": holder,
-    "pure": lambda: central_game(table_of("histogram", Promise(4.0)), PURE_TRIALS),
-    "gaussian": lambda: central_game(table_of("histogram", GAUSSIAN), TRIALS),
+    "pure": PROGRAM_GAMES["histogram (pure)"],
+    "gaussian": PROGRAM_GAMES["histogram"],
     "sampled-several-blocks": sampled_blocks,
     "selection": selection_game,
     "window": window,

@@ -161,7 +161,7 @@ def _heard(table: Table, program: Watched) -> Heard:
         mechanisms = table.mechanisms(query)
         losses.add_all(mechanisms, seen.astype(np.float64), moved.astype(np.float64))
         total += losses.loss - before if rate == 1 else amplified(losses.loss - before, rate)
-    found = losses.heard(exact=rate == 1)
+    found = losses.heard(rate, len(program.heard))
     return Heard(total, found.shifts, found.reach)
 
 

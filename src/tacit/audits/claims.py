@@ -24,7 +24,7 @@ __all__ = [
     "Claim",
     "Shifts",
     "any_claim",
-    "chosen_then_laplace",
+    "choice_and_value",
     "gaussian_claim",
     "gaussian_mu",
     "laplace_claim",
@@ -42,16 +42,18 @@ class Shifts:
 
     mu        the length of the move under Gaussian noise, in standard deviations
     laplace   the move of each coordinate under Laplace noise, in scales
+    rate      the probability that the unit is in the sample, in a single round
     """
 
     mu: float = 0.0
     laplace: tuple[float, ...] = ()
+    rate: float = 1.0
 
     def success(self, noise: float = 1.0) -> float:
         """How often the likelihood ratio guesses right with `noise` times the claimed noise."""
-        if not self.laplace:
-            return _normal(self.mu / (2 * noise))
-        return _inverted(self, noise)
+        found = _inverted(self, noise) if self.laplace else _normal(self.mu / (2 * noise))
+        # log(1 − q + q·e^loss) has the sign of the loss; a unit that was not drawn is not there.
+        return 0.5 + self.rate * (found - 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +118,15 @@ def laplace_claim(
     return Claim(promise, Shifts(0.0, tuple(shifts)).success() + MARGIN)
 
 
-def chosen_then_laplace(choosing: float, epsilon: float) -> float:
-    """The success against any choice that is `choosing`-private, followed by Laplace noise.
+def choice_and_value(choosing: float, epsilon: float) -> float:
+    """The success against a choice that is `choosing`-private and a Laplace release.
 
     The worst choice is randomised response (Kairouz, Oh, Viswanath 2015): it adds ± choosing to the
-    loss. The loss of Laplace noise is then above what is left with a probability of its own.
+    loss, and is right with probability e^choosing / (1 + e^choosing).
     """
-    right = 1 / (1 + math.exp(-choosing))
-    return right * _laplace_above(epsilon, -choosing) + (1 - right) * _laplace_above(
-        epsilon, choosing
-    )
-
-
-def _laplace_above(epsilon: float, threshold: float) -> float:
-    """P[|x| − |x − ε| > threshold] for x = ε + Laplace(1)."""
-    if abs(threshold) > epsilon:
-        return float(threshold < 0)
-    point = (threshold + epsilon) / 2  # the loss is 2x − ε between 0 and ε
-    return 1 - math.exp(point - epsilon) / 2
+    right, value = 1 / (1 + math.exp(-choosing)), Shifts(0.0, (epsilon,))
+    helped, misled = (_inverted(value, 1.0, offset) for offset in (choosing, -choosing))
+    return right * helped + (1 - right) * misled + MARGIN
 
 
 def any_claim(promise: Promise) -> Claim:
@@ -149,15 +142,17 @@ def _normal(value: float) -> float:
     return float(ndtr(value))
 
 
-def _inverted(shifts: Shifts, noise: float) -> float:
-    """P[loss > 0] if the unit is there, by the inversion formula of Gil-Pelaez (1951)."""
+def _inverted(shifts: Shifts, noise: float, offset: float = 0.0) -> float:
+    """P[loss + offset > 0] if the unit is there, by the formula of Gil-Pelaez (1951)."""
     spread = math.sqrt(shifts.mu**2 * noise**2 + sum(a * a for a in shifts.laplace))
     if spread == 0:
         return 0.5
     width = spread / SMOOTHING
-    u = (np.arange(POINTS) + 0.5) * (6 / width / POINTS)  # beyond 6/width nothing is left
+    # Beyond 6/width nothing is left.
+    u: NDArray[np.float64] = np.linspace(0.0, 6 / width, POINTS, endpoint=False)
+    u = u + u[1] / 2
     log = -((width * u) ** 2) / 2 + 0j
-    log += 1j * u * shifts.mu**2 / 2 - (shifts.mu * noise * u) ** 2 / 2
+    log += 1j * u * (offset + shifts.mu**2 / 2) - (shifts.mu * noise * u) ** 2 / 2
     transform = np.exp(log)
     for shift, count in _counted(shifts.laplace):
         transform *= _laplace_transform(u, shift, noise) ** count

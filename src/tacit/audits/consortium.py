@@ -18,6 +18,7 @@ from tacit.audits.claims import gaussian_claim
 from tacit.audits.game import Heard, WhiteBox
 from tacit.audits.likelihood import Losses
 from tacit.channels.consortium.curator import Curator
+from tacit.channels.consortium.encoding import encoding_of, randomness_for
 from tacit.channels.consortium.joint import JointParty
 from tacit.channels.consortium.journals import Attempt, CuratorJournal, PartyJournal
 from tacit.channels.consortium.local import consortium_study
@@ -28,7 +29,7 @@ from tacit.channels.consortium.terms import JointTerms
 from tacit.channels.roles.budget import NoBudget
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Consortium, Study
-from tacit.crypto.prg import DerivedRandomness, Randomness
+from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.crypto.sharing import fresh_seed
 from tacit.crypto.signing import SigningKey
 from tacit.data.encode import Encoded
@@ -88,8 +89,11 @@ class _WeakParty(Party):
     def _take_up(self, attempt: Attempt) -> None:
         super()._take_up(attempt)
         # The same draws up to the noise: keys and masks are those that it has sent already.
-        run = Run(self.study, _LessNoise(self.study, attempt.roster, self._noise), attempt.number)
-        self._side = JointParty(run, self._key, self._local, DerivedRandomness(attempt.seed))
+        weak: JointTerms = _LessNoise(self.study, attempt.roster, self._noise)
+        encoding = encoding_of(self._terms, attempt.number, self._local)
+        draws = randomness_for(attempt.seed, encoding)
+        run = Run(self.study, weak, attempt.number)
+        self._side = JointParty(run, self._key, self._local, draws)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ class Parties:
 
     @cached_property
     def keys(self) -> list[SigningKey]:
-        return [SigningKey.generate() for _ in range(PARTIES + 1)]
+        """Of nobody: that they are known tells nothing, and a seeded game repeats."""
+        return [SigningKey.generate(SeededRandomness(i)) for i in range(PARTIES + 1)]
 
     @cached_property
     def study(self) -> Study:

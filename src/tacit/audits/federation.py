@@ -33,8 +33,9 @@ from tacit.channels.roles.budget import NoBudget
 from tacit.channels.roles.letters import Letter, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Study
-from tacit.crypto.prg import Randomness
+from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.crypto.signing import SigningKey
+from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords
 from tacit.errors import TacitError
 from tacit.privacy.mechanisms import Gaussian, Laplace
@@ -78,18 +79,30 @@ class _WeakServer(Server):
 
 @dataclass(frozen=True)
 class Coalition:
-    """A study of which the adversary runs all but one server and one holder."""
+    """A study of which the adversary runs all but one server and those holders that have the unit.
+
+    shared   so many have it, each of them all of its records
+    """
 
     table: Table
+    shared: int = 1
 
     @cached_property
     def keys(self) -> list[SigningKey]:
-        return [SigningKey.generate() for _ in range(SERVERS + 1)]
+        """Of nobody: that they are known tells nothing, and a seeded game repeats."""
+        return [SigningKey.generate(SeededRandomness(i)) for i in range(SERVERS + 1)]
 
     @cached_property
     def study(self) -> Study:
-        table = self.table
-        return local_study(table.program(), 2, table.schema, table.promise, self.keys)
+        table, per_person = self.table, self.shared if self.shared > 1 else None
+        return local_study(
+            table.program(),
+            max(2, self.shared),
+            table.schema,
+            table.promise,
+            self.keys,
+            holders_per_person=per_person,
+        )
 
     def run(
         self, present: bool, noise: Fraction, randomness: Randomness, aggregates: Aggregates
@@ -109,7 +122,7 @@ class Coalition:
             query = study.program().asked(asked, study.plan().stage(number).query)
             assert query is not None  # the servers opened the round
             seen = (total - self.table.known(asked, query)).astype(np.float64)
-            moved = self.table.moved(asked, query).astype(np.float64)
+            moved = self.shared * self.table.moved(asked, query).astype(np.float64)
             losses.add_all([mechanisms.mechanism(b) for b in query.blocks], seen, moved)
             if told == state_bytes(state):  # whoever invents states has no use for what follows
                 state = study.program().reduce(decoded(total, query), asked)
@@ -125,12 +138,12 @@ class Coalition:
         return found
 
     def _holders(self, present: bool, randomness: Randomness) -> list[Holder]:
-        """The unit's holder has one more record that all know: nobody's table is empty."""
         table, study = self.table, self.study
         own = table.unit if present else table.instead
-        assert table.others is not None  # each of the two holders has a part of them
-        half = len(table.others.X) // 2
-        parts = [_part(table.others, slice(half)), _part(table.others, slice(half, None))]
+        assert table.others is not None  # each holder has a part of them
+        count = len(study.holders)
+        parts = [_part(table.others, slice(place, None, count)) for place in range(count)]
+        parts[: self.shared] = [joined(part, own) for part in parts[: self.shared]]
         return [
             Holder(
                 study,
@@ -140,7 +153,7 @@ class Coalition:
                 NoBudget(),
                 randomness,
             )
-            for party, records in zip(study.holders, (joined(parts[0], own), parts[1]), strict=True)
+            for party, records in zip(study.holders, parts, strict=True)
         ]
 
     def _opened(
@@ -182,8 +195,8 @@ class Coalition:
         return reply
 
 
-def federation_game(table: Table, aggregates: Aggregates, trials: int) -> WhiteBox:
-    coalition = Coalition(table)
+def federation_game(table: Table, aggregates: Aggregates, trials: int, shared: int = 1) -> WhiteBox:
+    coalition = Coalition(table, shared)
 
     def trial(present: bool, noise: Fraction, randomness: Randomness) -> Heard:
         return coalition.run(present, noise, randomness, aggregates)
@@ -191,5 +204,5 @@ def federation_game(table: Table, aggregates: Aggregates, trials: int) -> WhiteB
     return WhiteBox(gaussian_claim(table.promise), trial, trials)
 
 
-def _part(records: Any, place: slice) -> Any:
-    return type(records)(*(None if column is None else column[place] for column in records))
+def _part(records: Encoded, place: slice) -> Encoded:
+    return Encoded(*(None if column is None else column[place] for column in records))  # type: ignore[arg-type]

@@ -52,9 +52,10 @@ class Losses:
             self.add(mechanism, seen[place], moved[place])
             start += mechanism.length
 
-    def heard(self, exact: bool = True) -> Heard:
-        """`exact`: the law of the loss is that of the shifts."""
-        shifts = Shifts(math.sqrt(self._square), tuple(self._laplace)) if exact else None
+    def heard(self, rate: float = 1.0, rounds: int = 1) -> Heard:
+        """With sampling, the law of the loss is known in closed form for a single round only."""
+        known = rate == 1 or rounds == 1
+        shifts = Shifts(math.sqrt(self._square), tuple(self._laplace), rate) if known else None
         # Rounding of floats may put a sum that is just within its bound beyond it.
         reach = self._reach if self._reach > 1 + 1e-9 else min(self._reach, 1.0)
         return Heard(self.loss, shifts, reach)

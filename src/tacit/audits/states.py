@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.audits.central import Table
 from tacit.programs.kmeans import KMeansState
@@ -55,10 +56,11 @@ class HostileStates:
 
 def _kmeans(state: KMeansState) -> list[KMeansState]:
     shape = state.centres.shape
+    rising: NDArray[np.float64] = np.arange(state.centres.size, dtype=np.float64).reshape(shape)
     return [
         replace(state, done=0, centres=np.full(shape, HUGE)),
         replace(state, done=0, centres=np.full(shape, TINY)),
-        replace(state, done=0, centres=np.arange(state.centres.size).reshape(shape) * -HUGE),
+        replace(state, done=0, centres=rising * -HUGE),
         replace(state, done=-5, counts=np.full(len(state.counts), -HUGE)),
         replace(state, done=10**9),
         replace(state, done=0, centres=np.full(shape, np.nan)),
