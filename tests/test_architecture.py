@@ -39,6 +39,7 @@ ARROWS: dict[str, set[str]] = {
         "engines",
         "wire",
     },
+    "promises": {"errors", "crypto", "privacy", "data", "programs", "channels"},
     "audits": {"errors", "crypto", "privacy", "data", "programs", "engines", "channels"},
     "estimators": {
         "errors",

@@ -17,7 +17,7 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
-from tacit.errors import UsageError
+from tacit.errors import InternalFault, UsageError
 from tacit.privacy.accounting import cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
@@ -198,6 +198,10 @@ class Central:
         releases: tuple[Release, ...],
     ) -> Certificate:
         found = cost(releases, promise.delta, promise.adjacency) if releases else None
+        if found and program.promise_holds and found.epsilon > promise.epsilon * (1 + 1e-9):
+            raise InternalFault(
+                f"{program.name}: its releases cost ε = {found.epsilon:.6g}, more than {promise}."
+            )
         return Certificate(
             promise=promise,
             releases=releases,

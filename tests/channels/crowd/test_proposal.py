@@ -74,6 +74,16 @@ def test_a_ring_proof_grows_with_the_group() -> None:
     assert PROPOSAL.proof_bytes(20) == PROPOSAL.proof_bytes(10) == 32 + 256
 
 
+def test_what_learns_from_records_is_refused_before_anybody_answers() -> None:
+    document = tomllib.loads(PROPOSAL.to_toml())
+    for name in ("logistic", "averaged-logistic"):
+        document["learner"] = {"name": name, "version": 1}
+        with pytest.raises(InputError, match=rf"\[learner\]: '{name}' learns from records"):
+            Proposal.from_dict(document)
+    document["learner"] = {"name": "only the collector's", "version": 1}
+    Proposal.from_dict(document)  # whoever answers need not have it
+
+
 # ── the signature ──
 
 

@@ -11,6 +11,7 @@ from tacit.channels.studies.checks import name_problems, party_problems, signatu
 from tacit.channels.studies.tables import Service
 from tacit.crypto.onion import Shape, wrap
 from tacit.errors import TacitError
+from tacit.programs.tabulated import Tabulated
 
 if TYPE_CHECKING:
     from tacit.channels.crowd.proposal import Proposal
@@ -34,7 +35,22 @@ def problems(proposal: Proposal) -> Iterable[str]:
     yield from _route_problems(proposal)
     yield from _party_problems(proposal)
     yield from signature_problems(proposal.signature)
+    yield from _learner_problems(proposal)
     yield from _plan_problems(proposal)
+
+
+def _learner_problems(proposal: Proposal) -> Iterable[str]:
+    """Before anybody answers: what cannot learn from tables would make all answers useless. One
+    that is not installed here is the collector's affair."""
+    try:
+        learner = proposal.learned_by()
+    except TacitError:
+        return
+    if not isinstance(learner, Tabulated):
+        yield (
+            f"[learner]: {learner.name!r} learns from records, and a crowd has none to show: take "
+            "a learner of tables, such as tabulated-bayes."
+        )
 
 
 def _promise_problems(proposal: Proposal) -> Iterable[str]:

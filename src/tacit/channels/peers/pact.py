@@ -100,8 +100,8 @@ class Pact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         found = learner_named(chosen.name, chosen.version, chosen.settings)
         if not isinstance(found, Averaged):
             raise InputError(
-                f"pact: {chosen.name!r} sums over records; peers average what each trains alone, "
-                "such as averaged-logistic."
+                f"{chosen.name!r} is not trained by each alone: peers average what each has "
+                "trained, such as averaged-logistic."
             )
         return found
 
@@ -124,9 +124,14 @@ def pact_from_bytes(data: bytes) -> Pact:
         schema = Schema.from_dict(document.pop("schema"), "pact, schema")
         schema.require_complete()
         kinds = {f.name: f.type for f in msgspec.structs.fields(Pact) if f.name != "schema"}
+        unknown = [key for key in document if key not in kinds]
+        if unknown:
+            raise InputError(f"pact: unknown {unknown[0][:60]!r}. A pact has: {', '.join(kinds)}.")
         values = {k: msgspec.convert(document[k], kinds[k]) for k in document}
         return Pact(**values, schema=schema)
-    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+    except msgspec.MsgspecError as error:
+        raise InputError(f"this is not a pact: {error}.") from None
+    except (KeyError, TypeError, AttributeError):
         raise InputError("this is not a pact.") from None
 
 
