@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,9 @@ class Store:
             # Shares and outgoing letters are for the role's own eyes.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self.database = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        # A store in memory is often just dropped; Python from 3.13 on warns of that. Not at the end
+        # of a process: in a fork, that would close its parent's files.
+        weakref.finalize(self, self.database.close).atexit = False
         try:
             self._prepare(study)
         except sqlite3.DatabaseError as error:
