@@ -27,7 +27,8 @@ HALF = Fraction(1, 2)
 # Of the rules, those that no program's game plays already; of two games that run the same code one.
 RULES = ["record/replace", "person", "holder", "window", "federation-hostile"]
 PROGRAMS = [name for name in TABLES if name != "gaussian mixture in shared coordinates"]
-SHORT = {**dict.fromkeys([*PROGRAMS, *RULES], 75), "selection": 250, "consortium": 120}
+SHORT = {**dict.fromkeys(PROGRAMS, 75), **dict.fromkeys(RULES, 90)}
+SHORT |= {"selection": 250, "consortium": 120, "federation-hostile": 75}
 SHORT |= {"record/replace (pure)": 130, "histogram (pure)": 130, "naive-bayes (pure)": 130}
 SHORT |= {"sampled-several-blocks": 200}
 CONFIDENCE = 0.98

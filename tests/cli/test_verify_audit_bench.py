@@ -98,6 +98,36 @@ class TestAudit:
         assert entry["teeth"]
         assert entry["epsilon_at_least"] < 1 < entry["halved_noise_epsilon_at_least"]
 
+    def test_a_program_states_its_power(self, capsys: pytest.CaptureFixture[str]) -> None:
+        code, out, _ = run(["audit", "PCA", "--json"], capsys)
+        assert code == 0
+        (entry,) = json.loads(out)["audits"]
+        assert entry["game"] == "white box"
+        assert entry["passed"]
+        assert entry["teeth"]
+        assert entry["power"] >= 0.99
+        assert entry["false_alarm_rate"] <= 1e-6
+        assert entry["mu_at_least"] < entry["claim"]["mu"] < entry["halved_noise_mu_at_least"]
+
+    def test_a_game_of_many_names_is_played_once(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tacit.cli import audit as module
+
+        def played(name: str, game: object, trials: int | None) -> dict[str, object]:
+            return {"target": name, "passed": True, "teeth": True}
+
+        monkeypatch.setattr(module, "_white_box", played)
+        monkeypatch.setattr(module, "_black_box", played)
+        code, out, _ = run(["audit", "all", "--json"], capsys)
+        assert code == 0
+        entries = json.loads(out)["audits"]
+        names = [name for e in entries for name in (e["target"], *e["also"])]
+        assert len(names) == len(set(names))
+        (pca,) = [e for e in entries if "PCA" in (e["target"], *e["also"])]
+        assert {pca["target"], *pca["also"]} == {"pca", "PCA"}
+        assert {"federation-hostile", "consortium", "laplace"} <= set(names)
+
     def test_a_leaking_mechanism_exits_6(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

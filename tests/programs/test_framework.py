@@ -38,6 +38,7 @@ from tacit.programs.contribute import (
     sampled,
 )
 from tacit.programs.files import from_bytes, load, save, to_bytes
+from tacit.programs.histogram import Histogram
 from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 
@@ -316,6 +317,17 @@ class TestCentral:
         few = Central(randomness=SeededRandomness(1), selection=Selection(400.0, 1))
         once = few.run(Total(width=50), ArrayRecords(X), SCHEMA, promise)
         assert np.count_nonzero(once.model) == 1
+
+    @pytest.mark.parametrize("blocks", [1, 3])
+    def test_a_selection_pays_for_the_choice_in_every_block(self, blocks: int) -> None:
+        columns = {f"x{i}": {"type": "number", "bounds": [0, 10]} for i in range(blocks)}
+        schema, promise = Schema.from_dict({"columns": columns}), Promise(1.0)
+        channel = Central(randomness=SeededRandomness(1), selection=Selection(0.5, 1))
+        records = ArrayRecords(np.zeros((5, blocks)))
+        outcome = channel.run(Histogram(bins=2), records, schema, promise)
+        releases = outcome.certificate.releases
+        assert sum(r.count for r in releases if r.mechanism == "above-threshold") == blocks
+        assert 0.999 < cost(releases, 0.0, promise.adjacency).epsilon <= 1.0
 
     def test_impossible_selections(self) -> None:
         for arguments in ((0.0, 1), (1.0, 0), (1.0, 1, Fraction(1))):

@@ -148,21 +148,26 @@ def _table(found: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="distinguishing games", caption="lower bounds at confidence 1 − 10⁻⁶")
-    for heading in ("target", "claimed", "proven", "with half the noise", "power", ""):
-        table.add_column(heading, justify="left" if heading == "target" else "right")
+    table.add_column("target")
+    for heading in ("claimed", "proven", "half the noise", "", "power", ""):
+        table.add_column(heading, justify="right", no_wrap=True)
     for entry in found:
-        claim = entry["claim"]
-        delta = f", δ = {claim['delta']:g}" if claim["delta"] else ""
-        mu = f": μ ≤ {claim['mu']:.2f}" if "mu" in claim else ""
-        caught = "caught" if entry["teeth"] else "NOT caught"
-        what = "mu" if "mu" in claim else "epsilon"
-        symbol = "μ" if "mu" in claim else "ε"
         table.add_row(
             entry["target"],
-            f"ε = {claim['epsilon']:g}{delta}{mu}",
-            f"{symbol} ≥ {entry[f'{what}_at_least']:.3f}",
-            f"{symbol} ≥ {entry[f'halved_noise_{what}_at_least']:.3f}: {caught}",
-            f"{entry['power']:.4f}" if "power" in entry else "",
+            *_bounds(entry),
+            "caught" if entry["teeth"] else "NOT caught",
+            f"{entry['power']:.3f}" if "power" in entry else "",
             "[green]holds[/]" if entry["passed"] else "[red]BROKEN[/]",
         )
     people().print(table)
+
+
+def _bounds(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What is claimed and what was proven: μ where the noise is known, else ε."""
+    claim = entry["claim"]
+    if "mu" in claim:
+        symbol, key, claimed = "μ", "mu", f"μ ≤ {claim['mu']:.2f}"
+    else:
+        symbol, key, claimed = "ε", "epsilon", f"ε ≤ {claim['epsilon']:g}"
+    with_all, with_half = entry[f"{key}_at_least"], entry[f"halved_noise_{key}_at_least"]
+    return claimed, f"{symbol} ≥ {with_all:.2f}", f"{symbol} ≥ {with_half:.2f}"
