@@ -47,7 +47,7 @@ from tacit.wire.tls import pinned_context
 
 PATIENCE = 120.0  # seconds until a test gives up
 SHORT = 0.5  # seconds that services here give a stranger to say what it wants
-ROUNDS = 4
+ROUNDS = 5
 HELD = 3  # the round that waits for h3
 EVE = SigningKey.generate()
 
@@ -250,11 +250,11 @@ def held_back(contribute: Contribute, release: threading.Event) -> Contribute:
     """The same sums; that of the held round waits. Rounds are counted by calls: one each."""
     calls: list[int] = []
 
-    def later(state: Any, query: Query) -> Sum:
+    def later(number: int, state: Any, query: Query) -> Sum:
         calls.append(len(calls) + 1)
         if calls[-1] == HELD:
             assert release.wait(PATIENCE)
-        return Sum(contribute(state, query).total)
+        return Sum(contribute(number, state, query).total)
 
     return later
 

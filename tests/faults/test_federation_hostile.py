@@ -32,11 +32,13 @@ from federation_services import (
 )
 
 from tacit.channels.federation.letters import Holders, Share, digest_of
+from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.server_service import ServerService
 from tacit.channels.roles.letters import read, write
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError
 from tacit.programs.files import to_bytes
+from tacit.programs.states import state_bytes
 from tacit.wire.loop import run
 from tacit.wire.message import Message
 
@@ -283,9 +285,13 @@ def test_somebody_else_plays_the_aggregator(tmp_path: Path, sender: str) -> None
     attacked(tmp_path, attack)
 
 
-def first_state(running: Scene, **changed: object) -> bytes:
-    state = running.study.first_state()
-    return to_bytes(replace(state, **changed))
+def first_state(running: Scene) -> bytes:
+    return state_bytes(running.study.first_state())
+
+
+def loud_state(running: Scene, **changed: object) -> bytes:
+    """The first state with fields that an aggregator has no say in: they follow from the study."""
+    return to_bytes(replace(running.study.first_state(), **changed))
 
 
 @pytest.mark.parametrize(
@@ -294,7 +300,7 @@ def first_state(running: Scene, **changed: object) -> bytes:
         (HELD, "is open with another state"),
         (HELD + 1, f"round {HELD} is not closed yet"),
         (HELD + 2, f"round {HELD + 1} comes next"),
-        (10**6, "promises 8 rounds"),
+        (10**6, f"promises {ROUNDS} rounds"),
     ],
 )
 def test_a_round_out_of_turn(tmp_path: Path, number: int, words: str) -> None:
@@ -308,28 +314,34 @@ def test_a_round_out_of_turn(tmp_path: Path, number: int, words: str) -> None:
 
 
 def test_one_more_round_than_promised(tmp_path: Path) -> None:
-    """The plan has no share of the promise left, though the number of rounds would allow it."""
+    """Whatever number of rounds a state speaks of: the plan has ended, and the promise is used."""
 
     async def whole() -> None:
         async with scene(tmp_path) as running:
             await running.start(hold=False)
             await running.finish()
             key = running.keys["aggregator"]
-            for state in (first_state(running), first_state(running, rounds=10**6)):
+            for state in (first_state(running), loud_state(running, rounds=10**6)):
                 reply = await running.ask("s1", key, "open", ROUNDS + 1, state)
-                assert says(reply, Refused, "not in the study's plan")
-            assert len(running.told["s1"].found("open refused", "not in the study's plan")) == 2
+                assert says(reply, Refused, f"there is no round {ROUNDS + 1}")
+            assert len(running.told["s1"].found("open refused", "there is no round")) == 2
 
     run(whole())
 
 
-def test_a_state_with_a_tiny_bound_gets_no_share_made_for_another(tmp_path: Path) -> None:
-    """Servers would add noise for the tiny bound; holders clipped to the large one."""
+def test_a_state_with_a_tiny_bound_changes_no_noise_and_gets_no_share(tmp_path: Path) -> None:
+    """Were it heard, servers would add noise for the tiny bound, and holders clip to the large one.
+
+    It is not: what a round asks follows from the study. And shares are made for one state's bytes.
+    """
 
     async def whole() -> None:
         async with scene(tmp_path) as running:
             await running.start_servers()
-            tiny, true = first_state(running, size=Fraction(1, 10**6)), first_state(running)
+            tiny, true = loud_state(running, size=Fraction(1, 10**6)), first_state(running)
+            heard, query = asked_by(running.study, 1, tiny)
+            assert heard.size == running.study.first_state().size
+            assert query == asked_by(running.study, 1, true)[1]
             key = running.keys["aggregator"]
             for server in SERVERS:
                 reply = await running.ask(server, key, "open", 1, tiny)
@@ -351,11 +363,11 @@ def test_a_state_that_is_none(tmp_path: Path) -> None:
     async def whole() -> None:
         async with scene(tmp_path) as running:
             await running.start_servers()
-            over = first_state(running, done=ROUNDS)
+            over = state_bytes(replace(running.study.first_state(), done=ROUNDS))
             for state in (b"", b"\x00" * 100, os.urandom(1000), over):
                 reply = await running.ask("s1", running.keys["aggregator"], "open", 1, state)
                 assert isinstance(reply, Refused)
-            assert len(running.told["s1"].found("open refused", "the state of this round")) == 4
+            assert len(running.told["s1"].found("open refused", "the state of round 1")) == 4
 
     run(whole())
 

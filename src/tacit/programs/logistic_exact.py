@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InternalFault
 from tacit.privacy.bound import Norm
 from tacit.programs.contributions import Contribution, Products
 from tacit.programs.features import Whole
@@ -66,6 +67,29 @@ class Exact:
         return self.weights + self.length * self.direction
 
 
+@dataclass(frozen=True, slots=True)
+class Together(Contribution):
+    """Several contributions side by side in one block, where nothing is private."""
+
+    parts: tuple[Contribution, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.parts[0].shape[0], sum(part.shape[1] for part in self.parts)
+
+    def within(self, limit: int, norm: Norm) -> NoReturn:
+        raise InternalFault("the exact minimiser is for runs without privacy: nothing is clipped.")
+
+    def rows(self) -> NoReturn:
+        raise InternalFault("contributions without a bound are added, never looked at.")
+
+    def total(self, limit: int) -> NoReturn:
+        raise InternalFault("contributions without a bound are added, never looked at.")
+
+    def unclipped(self) -> NDArray[np.int64]:
+        return np.concatenate([part.unclipped() for part in self.parts])
+
+
 def with_constant(X: Reals) -> Reals:
     """Records with one feature more, which is always 1."""
     return np.hstack([X, np.ones((len(X), 1))])
@@ -73,12 +97,7 @@ def with_constant(X: Reals) -> Reals:
 
 def exact_query(first: Exact) -> Query:
     """Nothing is clipped without privacy: any bound will do."""
-    return Query(
-        (
-            Block("loss", 2, Norm.L2, Fraction(1), STEP),
-            Block("gradient", first.weights.size, Norm.L2, Fraction(1), STEP),
-        )
-    )
+    return Query((Block("gradient", 2 + first.weights.size, Norm.L2, Fraction(1), STEP),))
 
 
 def exact_contributions(
@@ -87,10 +106,8 @@ def exact_contributions(
     """Of each record: 1 and its loss; its gradient. Rounded once for a batch, not for a record."""
     scores = np.asarray(features @ state.asked)
     losses = np.stack([np.ones(len(features)), _losses(scores, y)], axis=1) / float(STEP)
-    return [
-        Products(losses, Whole(np.ones((len(features), 1)))),
-        Products(residuals(scores, y) / float(STEP), Whole(features)),
-    ]
+    gradients = Products(residuals(scores, y) / float(STEP), Whole(features))
+    return [Together((Products(losses, Whole(np.ones((len(features), 1)))), gradients))]
 
 
 def exact_step(total: Reals, state: Exact) -> Exact:

@@ -155,6 +155,11 @@ class Plan:
     def rounds(self) -> int:
         return sum(stage.count for stage in self.stages)
 
+    @cached_property
+    def releases(self) -> int:
+        """How many there are in all rounds: blocks that are asked together count one each."""
+        return sum(stage.count * len(stage.query.blocks) for stage in self.stages)
+
     def stage(self, number: int) -> Stage:
         """That of round `number`, from 1; UsageError if the plan has no such round."""
         left = number

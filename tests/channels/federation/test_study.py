@@ -390,13 +390,13 @@ def test_the_program_must_be_the_one_that_was_agreed() -> None:
 
 
 def test_a_program_that_is_not_installed_can_be_given() -> None:
-    made = study(rounds=1, online=None)
+    made = study(rounds=2, online=None)
     program = Histogram(columns=("sex", "ill"))
     given = made.running(program)
     assert given.program() is program
     assert given == made
     assert set(given.levels().multipliers) == {"sex", "ill"}
-    with pytest.raises(InputError, match="write rounds = 1"):
+    with pytest.raises(InputError, match="write rounds = 2"):
         study(rounds=3, online=None).running(program)
 
 

@@ -138,5 +138,5 @@ def test_only_pacts_are_read() -> None:
         pact_from_bytes(b"\xff\x00")
     with pytest.raises(InputError, match="another version of tacit"):
         pact_from_bytes(b"{}")
-    with pytest.raises(InputError, match="unknown 'sampling'. A pact has: name, "):
+    with pytest.raises(InputError, match=r"unknown 'sampling'. A pact has: name, "):
         pact_from_bytes(msgspec.json.encode({**document, "sampling": 0.1}))

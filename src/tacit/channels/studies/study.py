@@ -196,7 +196,7 @@ class Study(
     @property
     def last_round(self) -> int:
         """No round has a higher number: as the plan allows, or as there are windows."""
-        return self.rounds if self.online is None else self.online.windows
+        return self._plan.rounds if self.online is None else self.online.windows
 
     @property
     def parts(self) -> int:
@@ -263,13 +263,14 @@ class Study(
 
     def _fitting(self, program: Program[Any, Any]) -> Program[Any, Any]:
         try:
-            rounds = planned_rounds(program, self.schema, self.promise)
+            plan = Plan(tuple(program.plan(program.init(self.schema, self.promise))))
         except UsageError as error:
             raise InputError(f"study {self.name}, [program]: {error}") from None
-        if rounds != self.rounds:
+        releases, rounds = plan.releases, plan.rounds
+        if releases != self.rounds:
             raise InputError(
                 f"study {self.name}: rounds = {self.rounds}, but the plan of {program.name} "
-                f"{program.version} has {rounds}: write rounds = {rounds}, and sign again."
+                f"{program.version} has {releases}: write rounds = {releases}, and sign again."
             )
         if self.online is not None and self.online.windows > rounds:
             raise InputError(
@@ -308,8 +309,8 @@ class Study(
 
 
 def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise) -> int:
-    """How many releases the program's plan has."""
-    return Plan(tuple(program.plan(program.init(schema, promise)))).rounds
+    """How many releases the program's plan has: blocks that are asked together count one each."""
+    return Plan(tuple(program.plan(program.init(schema, promise)))).releases
 
 
 _SIGN = "tacit study sign FILE"
