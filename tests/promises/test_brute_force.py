@@ -44,8 +44,9 @@ from tacit.programs.holding import Holding
 from tacit.programs.program import Plan
 from tacit.promises.asking import Accepted, asked, promise_of, proposal_of
 from tacit.promises.cells import Cell
-from tacit.promises.page import answers
+from tacit.promises.page import read
 
+PAGE = read((Path(__file__).parents[2] / "docs" / "promises.md").read_text(encoding="utf-8"))
 RATE = Fraction(1, 4)
 SELECTION = Selection(threshold=1.0, positives=1)
 
@@ -54,7 +55,7 @@ def combinations() -> list[tuple[tuple[str, ...], Unit, Adjacency, str]]:
     """Whatever the map has, once for each unit and adjacency."""
     found = {
         (answer, cell.unit, cell.adjacency, cell.channel): None
-        for cell, answer in answers().items()
+        for cell, answer in PAGE.items()
         if isinstance(answer, tuple)
     }
     return list(found)
@@ -174,8 +175,10 @@ def choices(certificate: Certificate, moved: Sequence[int], fine: int) -> float:
 def run_sums(rules: Sequence[str], promise: Promise, channel: str) -> tuple[Any, Tiny, int, int]:
     """The real run: its certificate, the program, how many rounds touch a unit, and its holders."""
     windows = "windows-parallel" in rules
-    program = Tiny(2, _fine(rules, promise), mixed="mixed-rounds" in rules)
     holders = 2 if "holders-per-person" in rules else 1
+    # Noise for two holders is twice as wide: more outcomes than two rounds of them can have.
+    rounds = 2 if holders == 1 else 1
+    program = Tiny(rounds, _fine(rules, promise), mixed="mixed-rounds" in rules)
     pairs = neighbours(promise.unit, promise.adjacency, holders)
     if channel == "central":
         options: dict[str, Any] = {}
@@ -196,7 +199,7 @@ def run_sums(rules: Sequence[str], promise: Promise, channel: str) -> tuple[Any,
     outcome = Federation(3, honest, holders_per_person=persons).run(
         program, [ours for ours, _ in pairs], SCHEMA, promise
     )
-    return outcome.certificate, program, 2, holders
+    return outcome.certificate, program, rounds, holders
 
 
 def _fine(rules: Sequence[str], promise: Promise) -> int:
@@ -358,7 +361,7 @@ def check_shuffled(proposal: Proposal) -> None:
 
 def check_nothing(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, channel: str) -> None:
     """Where nothing is promised, the certificate says that it costs without bound."""
-    cells = [c for c, a in answers().items() if a == rules and c.channel == channel]
+    cells = [c for c, a in PAGE.items() if a == rules and c.channel == channel]
     for cell in cells[:1]:
         answer = asked(cell)
         assert isinstance(answer, Accepted)

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,10 @@ from tacit.programs.program import Plan, Program
 from tacit.promises.asking import Accepted, promise_of
 from tacit.promises.cells import Cell
 from tacit.promises.examples import example_of
-from tacit.promises.page import answers
+from tacit.promises.page import read
 from tacit.promises.rules import rules_of
 
+PAGE = read((Path(__file__).parents[2] / "docs" / "promises.md").read_text(encoding="utf-8"))
 PERSONS, ROWS = 6, 24
 
 
@@ -140,7 +142,7 @@ def check_certificate(certificate: Certificate, cell: Cell) -> None:
         certificate = certificate.signed(SigningKey.generate())
     assert certificate.verify().epsilon <= promise.epsilon * (1 + 1e-3)
     answer = Accepted(certificate.releases, certificate.promise_holds)
-    assert rules_of(cell, answer) == answers()[cell]
+    assert rules_of(cell, answer) == PAGE[cell]
 
 
 def run_central(cell: Cell, seed: int) -> None:
@@ -226,7 +228,7 @@ RUNS = {
 def accepted() -> list[Cell]:
     return [
         cell
-        for cell, answer in answers().items()
+        for cell, answer in PAGE.items()
         if isinstance(answer, tuple)
         and cell.kind != "none"
         and cell.channel in RUNS

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tacit.audits.attacks import ATTACKS
 from tacit.audits.game import WhiteBox
 from tacit.audits.programs import PROGRAM_GAMES
+from tacit.audits.rule_attacks import RULE_ATTACKS
 
 __all__ = ["WHITE_BOX_TARGETS"]
 
@@ -15,4 +16,5 @@ WHITE_BOX_TARGETS: dict[str, Callable[[], WhiteBox]] = {
     **PROGRAM_GAMES,
     "averaged-logistic": ATTACKS["consortium"],
     **ATTACKS,
+    **RULE_ATTACKS,
 }

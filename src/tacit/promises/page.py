@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from functools import lru_cache
+from itertools import product
+from typing import Any
 
 from tacit.promises.asking import Refused, asked
 from tacit.promises.cells import AXES, CHANNELS, Cell, cells
 from tacit.promises.rules import RULES, rules_of
 
-__all__ = ["answers", "page"]
+__all__ = ["answers", "merged", "page", "read"]
 
 HEAD = """\
 # What can be promised
@@ -44,6 +46,25 @@ def answers() -> Mapping[Cell, tuple[str, ...] | str]:
             found[cell] = answer.reason.replace(repr(cell.program), "'…'")
         else:
             found[cell] = rules_of(cell, answer)
+    return found
+
+
+def read(text: str) -> dict[Cell, tuple[str, ...] | str]:
+    """The same from the page as it is written."""
+    found: dict[Cell, tuple[str, ...] | str] = {}
+    channel, refused = "", False
+    for line in text.splitlines():
+        if line.startswith("## "):
+            channel = next((c for c in CHANNELS if line[3:].lower() == c), "")
+            refused = False
+        refused = refused or line == "Refused:"
+        columns = [c.strip() for c in line.strip("|").split(" | ", len(AXES) - 1)]
+        if not channel or len(columns) < len(AXES) or columns[0] == list(AXES)[1]:
+            continue
+        box = [_values(*pair) for pair in zip(list(AXES)[1:], columns, strict=False)]
+        answer = columns[-1].replace("\\|", "|") if refused else tuple(columns[-1].split(", "))
+        for values in product([channel], *box):
+            found[Cell(*values)] = answer
     return found
 
 
@@ -107,6 +128,16 @@ def merged(some: Iterable[Cell]) -> list[Box]:
 def _words(axis: str, values: frozenset[object]) -> str:
     if values == frozenset(AXES[axis]):
         return "·"
-    chosen = [value for value in AXES[axis] if value in values]
-    words = {1: "1", 2: "k"} if axis == "holders" else {True: "yes", False: "no"}
-    return ", ".join(words.get(value, str(value)) for value in chosen)
+    return ", ".join(_word(axis, value) for value in AXES[axis] if value in values)
+
+
+def _word(axis: str, value: object) -> str:
+    words: dict[object, str] = {True: "yes", False: "no"}
+    if axis == "holders":
+        words = {1: "1", 2: "k"}
+    return words.get(value, str(value))
+
+
+def _values(axis: str, words: str) -> list[Any]:
+    known = {_word(axis, value): value for value in AXES[axis]}
+    return list(AXES[axis]) if words == "·" else [known[word] for word in words.split(", ")]
