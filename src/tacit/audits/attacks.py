@@ -27,6 +27,7 @@ from tacit.audits.programs import (
     numbers,
     records,
     table_of,
+    trials_of,
 )
 from tacit.audits.selection import selection_game
 from tacit.audits.states import HostileStates, honest_states
@@ -156,7 +157,7 @@ def federation() -> WhiteBox:
 def hostile(name: str) -> Callable[[], WhiteBox]:
     def game() -> WhiteBox:
         table = table_of(name, GAUSSIAN)
-        return federation_game(table, HostileStates(table), TRIALS)
+        return federation_game(table, HostileStates(table), trials_of(name))
 
     return game
 
