@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rounds import asked, check_sums, planned, ready
+from rounds import asked, check_sums, half_the_noise, planned, ready
 
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
@@ -379,8 +379,7 @@ def test_the_game_keeps_the_claim_and_catches_half_the_noise(
         full = Levels.mechanism
 
         def half(self: Levels, block: Any) -> Any:
-            mechanism = full(self, block)
-            return replace(mechanism, scale=mechanism.scale / 2)
+            return half_the_noise(full(self, block))
 
         monkeypatch.setattr(Levels, "mechanism", half)
     channel = Central(randomness=SeededRandomness(f"game {halved}"))

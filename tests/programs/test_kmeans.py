@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rounds import asked, check_sums, planned, ready, unshortened
+from rounds import asked, check_sums, half_the_noise, planned, ready, unshortened
 
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
@@ -201,12 +201,10 @@ def test_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = audit(play, neighbours, claim, trials=1000)
     assert 0.5 < honest.epsilon <= claim.epsilon
     calibrated = Levels.mechanism
-    monkeypatch.setattr(Levels, "mechanism", lambda self, block: halved(calibrated(self, block)))
+    monkeypatch.setattr(
+        Levels, "mechanism", lambda self, block: half_the_noise(calibrated(self, block))
+    )
     assert audit(play, neighbours, claim, trials=1000).epsilon > claim.epsilon
-
-
-def halved(mechanism: Any) -> Any:
-    return replace(mechanism, scale=mechanism.scale / 2)
 
 
 def test_norms_by_promise() -> None:

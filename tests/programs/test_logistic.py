@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rounds import check_sums, planned, ready
+from rounds import check_sums, half_the_noise, planned, ready
 
 from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
@@ -213,8 +213,7 @@ def test_audit_catches_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Levels.mechanism
 
     def cheating(self: Levels, block: Any) -> Any:
-        mechanism = honest(self, block)
-        return replace(mechanism, scale=mechanism.scale / 2)
+        return half_the_noise(honest(self, block))
 
     monkeypatch.setattr(Levels, "mechanism", cheating)
     assert not audit(play, (1, 0), GAME, trials=TRIALS).passed

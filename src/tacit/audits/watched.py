@@ -86,7 +86,9 @@ class Weakened(Central):
         if choosing is not None:
             choosing = replace(choosing, epsilon=choosing.epsilon / float(self.noise))
         less = weakened(mechanisms, self.noise)
-        return Central._noisy(self, total, query, less, choosing, choices)
+        # Whoever cheats does not say so: the channel would refuse to certify what it really cost.
+        untold: list[Release] | None = None if choices is None else []
+        return Central._noisy(self, total, query, less, choosing, untold)
 
 
 def weakened(
