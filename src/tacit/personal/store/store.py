@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -65,11 +66,17 @@ class Kept(msgspec.Struct, frozen=True):
     about: str = ""
 
 
+UNREADABLE = "{}: is no store of events that this version can read."
+
+
 class Store:
     """A person's store. Open one with `Store.create` or `Store.open`."""
 
     def __init__(self, path: Path, database: sqlite3.Connection, seal: Seal) -> None:
         self.path, self._database, self._seal = path, database, seal
+        # One that is just dropped is closed; Python from 3.13 on would warn of it. Not at the end
+        # of a process: in a fork, that would close its parent's files.
+        weakref.finalize(self, database.close).atexit = False
 
     @classmethod
     def create(
@@ -109,19 +116,13 @@ class Store:
             raise InputError(f"{path}: there is no store yet. `tacit me import` makes one.")
         try:
             database = _connected(path)
-            (application,) = database.execute("PRAGMA application_id").fetchone()
-            (version,) = database.execute("PRAGMA user_version").fetchone()
         except sqlite3.DatabaseError:
-            application = version = 0
-        if application != APPLICATION or version != VERSION:
-            raise InputError(f"{path}: is no store of events that this version can read.")
-        lock = _header(database, "lock")
-        if lock is None:
-            return cls(path, database, OpenSeal())
-        if passphrase is None:
+            raise InputError(UNREADABLE.format(path)) from None
+        try:
+            return cls(path, database, _seal_of(path, database, passphrase))
+        except BaseException:
             database.close()
-            raise Refused(f"{path}: is sealed. Give its passphrase (TACIT_PASSPHRASE).")
-        return cls(path, database, unlocked(msgspec.msgpack.decode(lock, type=Locked), passphrase))
+            raise
 
     @staticmethod
     def is_sealed_at(path: str | Path) -> bool:
@@ -381,14 +382,35 @@ class Store:
         return self._seal.open(value, f"header {name}")
 
 
+def _seal_of(path: Path, database: sqlite3.Connection, passphrase: str | None) -> Seal:
+    """What the store there is sealed with, opened by the passphrase."""
+    try:
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError:
+        application = version = 0
+    if application != APPLICATION or version != VERSION:
+        raise InputError(UNREADABLE.format(path))
+    lock = _header(database, "lock")
+    if lock is None:
+        return OpenSeal()
+    if passphrase is None:
+        raise Refused(f"{path}: is sealed. Give its passphrase (TACIT_PASSPHRASE).")
+    return unlocked(msgspec.msgpack.decode(lock, type=Locked), passphrase)
+
+
 def _connected(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-    # A rollback journal: a large import is written once, not twice, and there is one file. What is
-    # deleted is overwritten; what was committed is on the disk.
-    database.executescript(
-        "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;"
-        "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
-    )
+    try:
+        # A rollback journal: a large import is written once, not twice, and there is one file. What
+        # is deleted is overwritten; what was committed is on the disk.
+        database.executescript(
+            "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;"
+            "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
+        )
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
