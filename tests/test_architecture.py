@@ -19,7 +19,7 @@ ARROWS: dict[str, set[str]] = {
     "home": set(),
     "whole_file": {"errors"},
     "crypto": {"errors", "home"},
-    "privacy": {"errors", "crypto"},
+    "privacy": {"errors", "home", "crypto"},
     "data": {"errors", "whole_file", "crypto", "privacy"},
     "personal": {"errors", "home", "crypto", "privacy", "data"},
     "programs": {"errors", "crypto", "privacy", "data"},
