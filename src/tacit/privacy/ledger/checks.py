@@ -27,7 +27,7 @@ def composition_of(name: Composition | str) -> Composition:
 
 
 def most_of(name: str, number: int | None) -> int | None:
-    if number is not None and not (isinstance(number, int) and number >= 1):
+    if number is not None and number < 1:
         raise UsageError(f"{name} must be a whole number from 1 on, not {number!r}.")
     return number
 
