@@ -9,9 +9,10 @@ holder sets a ceiling anew.
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
+
+from tacit.whole_file import write_whole
 
 __all__ = ["keep_copy", "partition_before"]
 
@@ -30,8 +31,6 @@ def keep_copy(path: Path, version: int) -> Path:
     """A copy of the file as the older version wrote it; one that is there already stays."""
     kept = path.with_name(f"{path.name}.version-{version}")
     if not kept.exists():
-        partial = kept.with_name(kept.name + ".partial")
-        shutil.copyfile(path, partial)
-        partial.chmod(0o600)
-        partial.replace(kept)
+        write_whole(kept, path.read_bytes())
+        kept.chmod(0o600)
     return kept

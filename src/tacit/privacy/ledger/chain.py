@@ -260,9 +260,6 @@ def _give_name(made: Path, path: Path) -> None:
         os.link(made, path)
     except FileExistsError:
         return
-    except OSError:  # a file system without links
-        if not path.exists():
-            made.rename(path)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tacit.errors import LedgerTampered
+from tacit.errors import LedgerTampered, UsageError
 from tacit.home import tacit_home
+from tacit.whole_file import write_whole
 
 __all__ = ["Mark", "check_history", "forget", "mark_at", "note", "remedy"]
 
@@ -93,12 +92,8 @@ def _read(place: Path) -> Mark | None:
 
 
 def _write(place: Path, mark: Mark) -> None:
-    partial = place.with_name(f"{place.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial.write_text(json.dumps(asdict(mark)), encoding="utf-8")
-        partial.replace(place)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        log.warning("%s cannot be written (%s): an older copy of a ledger may go unnoticed", place,
-                    error.strerror)  # fmt: skip
+        write_whole(place, json.dumps(asdict(mark)))
+    except (OSError, UsageError) as error:
+        log.warning("%s cannot be written (%s): an older copy may go unnoticed", place, error)
