@@ -162,9 +162,7 @@ class ProgramContract:
         for promise in self.promises:
             once, again = (self.program.init(self.schema, promise) for _ in range(2))
             assert type(once) in self.program.states, "states: the classes that init returns"
-            assert state_bytes(once) == state_bytes(again), (
-                "init is not a function of its arguments"
-            )
+            assert state_bytes(once) == state_bytes(again), "init is not a function of its arguments"
             assert list(self.program.plan(once)) == list(self.program.plan(again))
             Levels.planned(promise, Plan(tuple(self.program.plan(once))))
 

@@ -38,9 +38,7 @@ def hostile_states(known: Sequence[Any], generator: Generator, count: int) -> It
         several = generator.integers(1, len(names) + 1) if generator.integers(3) == 0 else 1
         chosen = generator.choice(names, several, replace=False) if names else ()
         other = known[generator.integers(len(known))]
-        changes = {
-            str(n): _changed(getattr(state, n), getattr(other, n), generator) for n in chosen
-        }
+        changes = {str(n): _changed(getattr(state, n), getattr(other, n), generator) for n in chosen}
         try:
             yield state_bytes(replace(state, **changes))
         except (ValueError, TypeError, ArithmeticError):
@@ -195,9 +193,7 @@ _FLOATS: list[Callable[[Array, Generator], Any]] = [
 ]
 
 _INTEGERS: list[Callable[[Array, Generator], Any]] = [
-    lambda v, g: np.full(
-        v.shape, g.choice((0, -1, 1, np.iinfo(v.dtype).max, np.iinfo(v.dtype).min))
-    ),
+    lambda v, g: np.full(v.shape, g.choice((0, -1, 1, np.iinfo(v.dtype).max, np.iinfo(v.dtype).min))),
     lambda v, g: _one_entry(v, g.choice((-1, 0, 1, 10_000, np.iinfo(v.dtype).min)), g),
     lambda v, g: g.integers(-1, 12, v.shape),
     _rows_repeated,
