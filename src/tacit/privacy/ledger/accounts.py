@@ -187,11 +187,7 @@ class Account:
         if self.rule.order is None and getattr(was.used, name) <= ceiling:
             # With parts, more may be left for this part than for the whole data set.
             left = max(Fraction(0), ask - short)
-        share = 1 if self.rule.order is None else 2  # of δ, half is for adding
-        enough = Amount(
-            max(self.allowed.epsilon, needed.amount.epsilon),
-            max(self.allowed.delta, needed.amount.delta * share),
-        )
+        enough = self._enough(now, needed)
         smaller = f"Ask for at most {letter} = {shown(left)}, or the" if left else "The"
         return BudgetExceeded(
             f"data set {self.dataset!r} per {self.unit}: asked {letter} = {shown(ask)}"
@@ -201,6 +197,17 @@ class Account:
             asked=float(ask),
             left=float(left),
             shortfall=float(short),
+        )
+
+    def _enough(self, now: Position, needed: Charge) -> Amount:
+        """A ceiling under which it would have been admitted."""
+        allowed, summed = self.allowed, needed.amount
+        if now.used != summed and now.used.delta <= now.ceiling.delta:
+            # By divergence. Another ceiling has another order: a little more, to be sure of it.
+            return Amount(_rounded_up(now.used.epsilon * Fraction(21, 20)), allowed.delta)
+        share = 1 if self.rule.order is None else 2  # of δ, half is for adding
+        return Amount(
+            max(allowed.epsilon, summed.epsilon), max(allowed.delta, summed.delta * share)
         )
 
     def _counted(self, spend: Charged, asked: Charge) -> str:
@@ -238,6 +245,14 @@ def _excess(position: Position) -> Number:
         if used > ceiling:
             found = max(found, used / ceiling if ceiling else math.inf)
     return found
+
+
+def _rounded_up(number: Number) -> Number:
+    """To three digits."""
+    if number == math.inf:
+        return number
+    unit = Fraction(10) ** (math.floor(math.log10(number)) - 2)
+    return math.ceil(number / unit) * unit
 
 
 def _beyond(larger: Number, smaller: Number) -> Number:

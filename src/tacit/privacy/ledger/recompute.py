@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +209,7 @@ def _randomised(epsilon: float, order: int) -> float:
     return min(max(0.0, found / (order - 1)), order * epsilon**2 / 2, epsilon)
 
 
+@lru_cache(maxsize=4096)
 def _sampled(mu: float, rate: float, order: int) -> float:
     """∫ N(0, 1)·(1 − q + q·e^(μx − μ²/2))^α, numerically: the trapezium rule on a wide grid is
     exact to many digits for such smooth functions."""
