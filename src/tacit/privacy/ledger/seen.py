@@ -1,8 +1,8 @@
 """How far this machine has seen a ledger: a mark kept apart from the ledger's file.
 
 An older copy of a ledger is a valid ledger, in which spends are missing. So after each write the
-number and hash of the newest entry are noted in the holder's home, once under the file's path and
-once under the ledger's own name; opening a ledger that has less, or something else, is an error. A
+number and hash of the newest entry are noted in the holder's home under the ledger's own name, and
+that name under the file's path; opening a ledger that has less, or something else, is an error. A
 mark that lags behind, as after a crash, only notices less.
 """
 
@@ -34,22 +34,24 @@ class Mark:
 
 def mark_at(path: Path) -> Mark | None:
     """What was seen of the ledger at this path."""
-    return _read(_place("path", str(path)))
+    named = _read(_place("path", str(path)))
+    return None if named is None else _read(_place("ledger", named.ledger)) or named
 
 
 def note(path: Path, mark: Mark) -> None:
     """Keep the mark, unless more was seen already."""
-    for place in (_place("path", str(path)), _place("ledger", mark.ledger)):
-        before = _read(place)
-        if before is None or before.ledger != mark.ledger or before.seq < mark.seq:
-            _write(place, mark)
+    place, newest = _place("path", str(path)), _place("ledger", mark.ledger)
+    named, before = _read(place), _read(newest)
+    if named is None or named.ledger != mark.ledger:  # names the ledger; how far is noted once
+        _write(place, mark)
+    if before is None or before.seq < mark.seq:
+        _write(newest, mark)
 
 
-def forget(path: Path, ledger: str | None) -> None:
+def forget(path: Path, ledger: str) -> None:
     """The holder knows that an older copy is in use, or none."""
-    _place("path", str(path)).unlink(missing_ok=True)
-    if ledger:
-        _place("ledger", ledger).unlink(missing_ok=True)
+    for place in (_place("path", str(path)), _place("ledger", ledger)):
+        place.unlink(missing_ok=True)
 
 
 def check_history(path: Path, ledger: str, hashes: list[str]) -> None:
