@@ -38,9 +38,10 @@ class Charged:
 class Balance:
     """One budget: what is allowed, spent, reserved (not yet settled either way), and left.
 
-    `spent` and `reserved` are a true (ε, δ) by the account's rule; a spend of which only (ε, δ) is
-    known may take all that is `left`, and one with a cost of its own perhaps much more. `added` is
-    what sums of ε and δ say of all that is spent or reserved.
+    `spent` and `reserved` are a true (ε, δ) by the account's rule: sums, as long as they fit, and
+    then what the filter says. A spend of which only (ε, δ) is known may take all that is `left`,
+    and one with a cost of its own perhaps much more. `added` is what sums of ε and δ say of all
+    that is spent or reserved.
     """
 
     dataset: str
@@ -220,7 +221,8 @@ class Account:
     def balance(self, others: list[Charged], adjacencies: set[Adjacency]) -> Balance:
         spent, total = self.total(), self.total(others)
         pairs = zip(self.rule.positions(spent), self.rule.positions(total), strict=True)
-        done, all_of_it = min(pairs, key=lambda pair: (_excess(pair[1]), pair[1].used.epsilon))
+        # By sums, as long as they fit: of equals, `min` takes the first.
+        done, all_of_it = min(pairs, key=lambda pair: _excess(pair[1]))
         ceiling, allowed = all_of_it.ceiling, self.allowed
         used = all_of_it.used
         return Balance(
