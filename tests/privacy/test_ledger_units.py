@@ -65,7 +65,7 @@ def test_a_record_spend_counts_for_all_records_of_a_person(ledger: Ledger) -> No
     expected = 1e-8 * sum(math.exp(0.25 * i) for i in range(4))
     assert float(spent(ledger, "person").delta) == pytest.approx(expected)
     ledger.reserve(Promise(0.25), "adult", "study").commit()
-    with pytest.raises(BudgetExceeded, match="per person"):
+    with pytest.raises(BudgetExceeded, match="--epsilon 3 --delta 1e-05 --most-records 4"):
         ledger.reserve(Promise(0.25), "adult", "study")
 
 

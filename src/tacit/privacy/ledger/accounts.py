@@ -160,7 +160,7 @@ class Account:
             raise self._exceeded(spend, asked, self.total(others), needed)
 
     def _no_path(self, spend: Charged, adjacency: Adjacency) -> Refused:
-        command = allow_command(self.dataset, self.unit, self.allowed)
+        command = self._command(self.allowed)
         if (spend.adjacency, adjacency) == (Adjacency.REPLACE, Adjacency.ADD_REMOVE):
             return Refused(
                 f"data set {self.dataset!r} per {self.unit} is kept under add-remove, and a "
@@ -194,11 +194,21 @@ class Account:
             f"data set {self.dataset!r} per {self.unit}: asked {letter} = {shown(ask)}"
             f"{self._counted(spend, asked)}, left {letter} = {shown(left)} of {shown(ceiling)}, "
             f"short by {shown(short)}. {smaller} holder can raise the ceiling: "
-            f"{allow_command(self.dataset, self.unit, enough)}",
+            f"{self._command(enough)}",
             asked=float(ask),
             left=float(left),
             shortfall=float(short),
         )
+
+    def _command(self, amount: Amount) -> str:
+        """Sets this ceiling, and keeps what else was stated."""
+        stated = {
+            "adjacency": self.adjacency,
+            "most-records": self.most.records,
+            "most-persons": self.most.persons,
+        }
+        words = [f" --{name} {value}" for name, value in stated.items() if value is not None]
+        return allow_command(self.dataset, self.unit, amount) + "".join(words)
 
     def _enough(self, now: Position, needed: Charge) -> Amount:
         """A ceiling under which it would have been admitted."""
