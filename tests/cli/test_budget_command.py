@@ -11,6 +11,8 @@ import pytest
 
 from tacit.cli.main import main
 from tacit.home import ledger_path, tacit_home
+from tacit.privacy.accounting import GaussianLoss, SpendCost
+from tacit.privacy.accounting.gaussian import largest_mu
 from tacit.privacy.ledger import Ledger, Owner, Surroundings
 from tacit.privacy.promise import Promise
 
@@ -104,6 +106,10 @@ def test_show_json_is_one_document(tacit: Any, ledger: Ledger) -> None:
             "reserved": {"epsilon": 0.0, "delta": 0.0},
             "left": {"epsilon": 0.75, "delta": 9e-7},
             "adjacencies": ["add-remove"],
+            "composition": "adding",
+            "adding_says": {"epsilon": 0.25, "delta": 1e-7},
+            "most_records": None,
+            "most_persons": None,
         }
     ]
     assert [e["kind"] for e in result.document["recent"]] == [
@@ -142,9 +148,44 @@ def test_show_does_not_obey_markup_in_names(tacit: Any, ledger: Ledger) -> None:
 
 
 def test_show_tells_when_adjacencies_were_mixed(tacit: Any, ledger: Ledger) -> None:
-    assert "both adjacencies" not in tacit("show").out
+    assert "kept under replace" not in tacit("show").out
+    tacit("allow", "adult", "--epsilon", "2", "--delta", "1e-5", "--adjacency", "replace")
     ledger.reserve(Promise(0.1, adjacency="replace"), "adult", "count").commit()
-    assert "adult per record: promises of both adjacencies" in tacit("show").out
+    assert "adult per record: kept under replace" in tacit("show").out
+
+
+def test_show_says_what_adding_would_say(tacit: Any, ledger: Ledger) -> None:
+    tacit("allow", "other", "--epsilon", "5", "--delta", "1e-5", "--composition", "filter")
+    cost = SpendCost(((GaussianLoss(largest_mu(0.5, 1e-6)),),))
+    for _ in range(12):
+        ledger.reserve(Promise(0.5, 1e-6), "other", "study", cost=cost).commit()
+    shown = " ".join(tacit("show", "--dataset", "other").out.split())
+    assert "other per record: composed by a filter. Adding would say ε = 6" in shown
+    assert "would have stopped at ε = 5" in shown
+    (budget,) = tacit("show", "--dataset", "other", "--json").document["budgets"]
+    assert budget["composition"] == "filter"
+    assert budget["adding_says"]["epsilon"] == 6
+
+
+def test_most_records_are_stated(tacit: Any, ledger: Ledger) -> None:
+    words = (*("--unit", "person", "--epsilon", 9, "--delta", 1e-5), "--most-records", 4)
+    tacit("allow", "adult", *words)
+    (person, _) = tacit("show", "--dataset", "adult", "--json").document["budgets"]
+    assert (person["unit"], person["most_records"], person["spent"]["epsilon"]) == ("person", 4, 1)
+
+
+def test_an_older_copy_is_recovered_by_the_holders_word(tacit: Any, ledger: Ledger) -> None:
+    older = ledger.path.read_bytes()
+    ledger.reserve(Promise(0.1), "adult", "count").commit()
+    ledger.path.write_bytes(older)
+    refused = tacit("show")
+    assert refused.code == 6
+    assert "tacit budget recover" in refused.err
+    assert tacit("recover", "--json").document["entries"] == 6  # five, and that it was recovered
+    budgets = tacit("show", "--json").document["budgets"]
+    assert [budget["left"]["epsilon"] for budget in budgets] == [0, 0]
+    ledger.path.unlink()
+    assert tacit("show").code == 6
 
 
 def test_a_bar_is_full_only_when_nothing_is_left(tacit: Any, ledger: Ledger) -> None:
@@ -192,7 +233,7 @@ def test_allow_sets_a_ceiling(tacit: Any, home: Path) -> None:
 )
 def test_wrong_usage_exits_2_and_sets_nothing(tacit: Any, home: Path, words: list[str]) -> None:
     assert tacit("allow", "adult", *words).code == 2
-    assert "allow" not in [e.kind for p in home.iterdir() for e in Ledger(p).entries()]
+    assert "allow" not in [e.kind for p in home.glob("*.db") for e in Ledger(p).entries()]
 
 
 # ── settle ──

@@ -148,14 +148,10 @@ def test_names_are_one_short_printable_line(ledger: Ledger, label: str) -> None:
         ledger.reserve(Promise(0.1), label, "count")
 
 
-def test_units_have_separate_budgets(ledger: Ledger) -> None:
-    ledger.allow("adult", "person", 2)
-    ledger.reserve(Promise(1.5, unit=Unit.PERSON), "adult", "count").commit()
+def test_units_of_different_data_sets_are_apart(ledger: Ledger) -> None:
+    ledger.allow("other", "person", 2)
+    ledger.reserve(Promise(1.5, unit=Unit.PERSON), "other", "count").commit()
     assert spent(ledger) == Amount()
-    assert [(b.unit, b.spent.epsilon) for b in ledger.balances()] == [
-        ("person", Fraction(3, 2)),
-        ("record", 0),
-    ]
 
 
 # ── parallel composition ──
@@ -163,22 +159,23 @@ def test_units_have_separate_budgets(ledger: Ledger) -> None:
 
 def test_disjoint_parts_cost_their_maximum(ledger: Ledger) -> None:
     ledger.reserve(Promise(0.2), "adult", "all").commit()
-    ledger.reserve(Promise(0.5, 1e-7), "adult", "women", part="women").commit()
-    ledger.reserve(Promise(0.3, 4e-7), "adult", "men", part="men").commit()
+    ledger.allow("adult", "record", 1.0, 1e-6, composition="adding")
+    ledger.reserve(Promise(0.5, 1e-7), "adult", "count", part="women", partition="sex").commit()
+    ledger.reserve(Promise(0.3, 4e-7), "adult", "count", part="men", partition="sex").commit()
     assert spent(ledger) == Amount(Fraction(7, 10), Fraction(4, 10**7))
-    ledger.reserve(Promise(0.5), "adult", "men", part="men")  # 0.2 + 0.8 = 1: just fits
+    ledger.reserve(Promise(0.5), "adult", "sum", part="men", partition="sex")  # just fits: 1
     with pytest.raises(BudgetExceeded) as refused:
-        ledger.reserve(Promise(0.4), "adult", "women", part="women")
+        ledger.reserve(Promise(0.4), "adult", "sum", part="women", partition="sex")
     assert (refused.value.left, refused.value.shortfall) == (0.3, 0.1)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(Promise(0.001), "adult", "all")
 
 
 def test_a_ceiling_below_one_part_leaves_nothing_for_another(ledger: Ledger) -> None:
-    ledger.reserve(Promise(0.5), "adult", "women", part="women").commit()
+    ledger.reserve(Promise(0.5), "adult", "count", part="women").commit()
     ledger.allow("adult", "record", 0.45)
     with pytest.raises(BudgetExceeded) as refused:
-        ledger.reserve(Promise(0.1), "adult", "men", part="men")
+        ledger.reserve(Promise(0.1), "adult", "count", part="men")
     assert (refused.value.left, refused.value.shortfall) == (0, 0.05)
 
 
@@ -189,14 +186,24 @@ def test_a_replaced_unit_may_change_its_part(ledger: Ledger) -> None:
     assert spent(ledger).epsilon == Fraction(1, 2)  # the two largest
 
 
-def test_one_replace_promise_is_enough_to_count_two_parts(ledger: Ledger) -> None:
-    ledger.reserve(Promise(0.2), "adult", "count", part="a").commit()
-    ledger.reserve(Promise(0.3), "adult", "count", part="b").commit()
-    assert spent(ledger).epsilon == Fraction(3, 10)
-    ledger.reserve(Promise(0.1, adjacency="replace"), "adult", "count").commit()
-    balance = ledger.balance("adult", "record")
-    assert balance.spent.epsilon == Fraction(6, 10)
-    assert balance.adjacencies == ("add-remove", "replace")
+def test_costs_add_across_partitions_and_beside_the_whole(ledger: Ledger) -> None:
+    for partition in ("by sex", "by age"):
+        for part in ("one", "two", "three"):
+            promise = Promise(0.3)
+            ledger.reserve(promise, "adult", "count", part=part, partition=partition).commit()
+    assert spent(ledger).epsilon == Fraction(6, 10)
+    ledger.reserve(Promise(0.4), "adult", "count").commit()
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(Promise(0.1), "adult", "count", part="one", partition="by height")
+    with pytest.raises(UsageError, match="names its part"):
+        ledger.reserve(Promise(0.1), "adult", "count", partition="by sex")
+
+
+def test_without_a_partition_the_purpose_names_it(ledger: Ledger) -> None:
+    for purpose in ("study a", "study b"):
+        ledger.reserve(Promise(0.3), "adult", purpose, part="window 1").commit()
+        ledger.reserve(Promise(0.3), "adult", purpose, part="window 2").commit()
+    assert spent(ledger).epsilon == Fraction(6, 10)
 
 
 # ── reserve → commit | release ──
@@ -451,7 +458,7 @@ def test_a_relative_path_keeps_its_meaning(tmp_path: Path, monkeypatch: pytest.M
 def test_odd_file_names_work(tmp_path: Path) -> None:
     path = tmp_path / "a ledger? #1 100%.db"
     Ledger(path).allow("adult", "record", 1)
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert {p.name for p in tmp_path.iterdir()} == {path.name, "tacit-home"}
 
 
 def test_entries_hold_no_more_than_the_spend(tmp_path: Path) -> None:
@@ -461,7 +468,19 @@ def test_entries_hold_no_more_than_the_spend(tmp_path: Path) -> None:
     assert [(e.kind, e.at, e.body) for e in ledger.entries()[1:]] == [
         (kind, "2026-01-02T03:04:05.000+00:00", body)
         for kind, body in [
-            ("allow", {"dataset": "adult", "unit": "record", "epsilon": "1.0", "delta": "0.0"}),
+            (
+                "allow",
+                {
+                    "dataset": "adult",
+                    "unit": "record",
+                    "epsilon": "1.0",
+                    "delta": "0.0",
+                    "adjacency": None,
+                    "composition": "adding",
+                    "most_persons": None,
+                    "most_records": None,
+                },
+            ),
             (
                 "reserve",
                 {
@@ -471,7 +490,10 @@ def test_entries_hold_no_more_than_the_spend(tmp_path: Path) -> None:
                     "delta": "0.0",
                     "adjacency": "add-remove",
                     "purpose": "count",
+                    "partition": None,
                     "part": None,
+                    "cost": None,
+                    "identity": None,
                     "owner": {"host": "here", "pid": 5, "started": 7},
                 },
             ),
@@ -552,16 +574,18 @@ def test_work_that_goes_on_is_paid_once(tmp_path: Path) -> None:
     path, promise = tmp_path / "ledger.db", Promise(1.0, 1e-6)
     first = Ledger(path, Scene(pid=1))
     first.allow("adult", "record", 1.0, 1e-6)
-    first.reserve(promise, "adult", "study x").mark_drawn()
+    first.reserve(promise, "adult", "study x", identity="outbox").mark_drawn()
     second = Ledger(path, Scene(pid=2, running=False))
-    taken = second.resume(promise, "adult", "study x")
+    for other in (None, "another outbox"):
+        assert second.resume(promise, "adult", "study x", identity=other) is None
+    taken = second.resume(promise, "adult", "study x", identity="outbox")
     assert taken is not None
     (spend,) = second.open_spends()
     assert spend.owner.pid == 2
     assert spend.drawn
     taken.commit()
     assert spent(second).epsilon == 1
-    assert second.resume(promise, "adult", "study x") is None
+    assert second.resume(promise, "adult", "study x", identity="outbox") is None
     assert [entry.kind for entry in second.entries()][-2:] == ["adopt", "commit"]
     second.verify()
 
@@ -576,8 +600,9 @@ def test_only_the_same_work_is_resumed(tmp_path: Path) -> None:
         (Promise(0.5), "study x", "window 2"),
         (Promise(0.5), "study x", None),
     ):
-        assert ledger.resume(promise, "adult", purpose, part) is None
-    assert ledger.resume(Promise(0.5), "adult", "study x", "window 1") is not None
+        assert ledger.resume(promise, "adult", purpose, part, identity=None) is None
+    found = ledger.resume(Promise(0.5), "adult", "study x", "window 1", identity=None)
+    assert found is not None
 
 
 def test_what_another_process_works_on_is_not_taken_from_it(tmp_path: Path) -> None:
@@ -585,4 +610,4 @@ def test_what_another_process_works_on_is_not_taken_from_it(tmp_path: Path) -> N
     ledger.allow("adult", "record", 1.0, 1e-6)
     ledger.reserve(Promise(0.5), "adult", "study x")
     with pytest.raises(Refused, match="at work"):
-        ledger.resume(Promise(0.5), "adult", "study x")
+        ledger.resume(Promise(0.5), "adult", "study x", identity=None)

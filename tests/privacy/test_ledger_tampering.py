@@ -176,7 +176,9 @@ def test_a_foreign_trigger_is_noticed(path: Path) -> None:
         Ledger(path)
 
 
-def test_an_older_copy_is_noticed_by_who_has_seen_more(path: Path, tmp_path: Path) -> None:
+def test_an_older_copy_is_noticed_by_who_has_seen_more(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = Ledger(path)
     shutil.copy(path, tmp_path / "older.db")
     ledger.reserve(Promise(0.1), "adult", "count").commit()
@@ -184,19 +186,27 @@ def test_an_older_copy_is_noticed_by_who_has_seen_more(path: Path, tmp_path: Pat
     shutil.copy(tmp_path / "older.db", path)
     with pytest.raises(LedgerTampered, match="entry 10, seen before"):
         ledger.reserve(Promise(0.1), "adult", "count")
-    Ledger(path).reserve(Promise(0.05), "adult", "count").commit()  # as long, but another history
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TACIT_HOME", str(tmp_path / "elsewhere"))
+        Ledger(path).reserve(Promise(0.05), "adult", "count").commit()  # as long, but another
     with pytest.raises(LedgerTampered, match="entry 10, seen before"):
         ledger.reserve(Promise(0.1), "adult", "count")
-    restarted = Ledger(path)  # an older copy is a valid ledger …
+    with pytest.raises(LedgerTampered, match="older than what this machine has seen"):
+        Ledger(path)
+    monkeypatch.setenv("TACIT_HOME", str(tmp_path / "another machine"))
+    restarted = Ledger(path)  # elsewhere an older copy is a valid ledger …
     with pytest.raises(LedgerTampered, match="no entry has the hash"):
         restarted.verify(head=noted)  # … which only a head noted elsewhere gives away
 
 
-def test_a_rewritten_chain_is_noticed_by_a_noted_head(path: Path) -> None:
+def test_a_rewritten_chain_is_noticed_by_a_noted_head(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The limit: whoever can write the file can write another history. Heads are noted for that."""
     ledger = Ledger(path)
     noted = ledger.head
     path.unlink()
+    monkeypatch.setenv("TACIT_HOME", str(tmp_path / "another machine"))
     forged = Ledger(path)
     forged.allow("adult", "record", epsilon=1.0, delta=1e-6)
     forged.verify()
@@ -232,7 +242,7 @@ def test_other_files_are_not_ledgers(tmp_path: Path) -> None:
 
 def test_a_ledger_of_another_version_is_left_alone(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     with pytest.raises(InputError, match="another version of tacit"):
         Ledger(path)
 

@@ -287,6 +287,8 @@ class Purse:
     def of_a_new_life(self) -> Purse:
         return self
 
+    def belongs_to(self, identity: str) -> None: ...
+
     def reserve(self, number: int) -> None:
         self.reserved = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
 from tacit.errors import InternalFault, UsageError
-from tacit.privacy.accounting import cost
+from tacit.privacy.accounting import SpendCost, cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.mechanisms import Gaussian, Laplace
@@ -74,8 +75,19 @@ class Central:
         self, program: Program[S, M], records: Records, schema: Schema, promise: Promise
     ) -> Outcome[S, M]:
         """Reserve the whole promise, run all rounds, charge it."""
-        with self._reserved(promise, program) as reservation:
+        planned = None if self.ledger is None else self.planned_cost(program, schema, promise)
+        with self._reserved(promise, program, cost=planned) as reservation:
             return self.rounds(program, records, schema, promise, reservation)
+
+    def planned_cost(
+        self, program: Program[S, M], schema: Schema, promise: Promise
+    ) -> SpendCost | None:
+        """What all rounds can reveal together, known before the first; None if only the promise
+        says it (a selection's choices are not planned)."""
+        if self.selection is not None or not promise.is_private:
+            return None
+        plan = self._planned(program, program.init(schema, promise), promise)
+        return SpendCost.of(Levels.planned(promise, plan).planned_releases(), promise.adjacency)
 
     def rounds(
         self,
@@ -131,13 +143,16 @@ class Central:
         state = first = program.init(schema, promise)
         plan = self._planned(program, first, promise)
         releases: tuple[Release, ...] = ()
+        # The caller answers for windows of this run; another run's are cut in another way.
+        partition = f"{program.name} windows {secrets.token_hex(8)}"
         for number, records in enumerate(windows, start=1):
             query = _next(program, plan, state, number)
             if query is None:
                 return
             window, stage = f"window {number}", replace(plan.stage(number), count=1)
             levels = Levels.planned(promise, Plan((stage,)))
-            with self._reserved(promise, program, window) as reservation:
+            planned = SpendCost.of(levels.planned_releases(), promise.adjacency)
+            with self._reserved(promise, program, window, partition, planned) as reservation:
                 holding = Holding(program, first, records, promise, self.engine.map_sum)
                 total = holding.sum(state, query, stage.sampling, self.randomness)
                 if reservation is not None:
@@ -165,11 +180,18 @@ class Central:
         return plan
 
     def _reserved(
-        self, promise: Promise, program: Program[S, M], part: str | None = None
+        self,
+        promise: Promise,
+        program: Program[S, M],
+        part: str | None = None,
+        partition: str | None = None,
+        cost: SpendCost | None = None,
     ) -> AbstractContextManager[Reservation | None]:
         if self.ledger is None:
             return nullcontext()
-        return self.ledger.reserve(promise, self.dataset, program.name, part)
+        return self.ledger.reserve(
+            promise, self.dataset, program.name, part, partition=partition, cost=cost
+        )
 
     def _noisy(
         self,

@@ -46,7 +46,10 @@ def ledger_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @json_option
 def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool) -> None:
     """Check the ledger and show its budgets, interrupted reservations and newest entries."""
-    if path is None and not ledger_path().exists():
+    from tacit.privacy.ledger.seen import mark_at
+
+    usual = ledger_path()
+    if path is None and not usual.exists() and mark_at(usual.resolve()) is None:
         return _show_nothing_yet(ledger_path(), as_json)
     ledger = _existing(path)
     if head:
@@ -70,19 +73,45 @@ def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool
     show_default=True,
     help="What is protected.",
 )
+@click.option(
+    "--composition",
+    type=click.Choice(["adding", "filter"]),
+    help="How spends add up [default: as the first spend suggests].",
+)
+@click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "replace"]),
+    help="What the budget is kept under [default: as it is spent].",
+)
+@click.option(
+    "--most-records",
+    type=click.IntRange(min=1),
+    help="Records that one person or holder has at most: a spend per record counts so often.",
+)
+@click.option(
+    "--most-persons",
+    type=click.IntRange(min=1),
+    help="Persons that one holder has at most: a spend per person counts so often.",
+)
 @ledger_option
 @json_option
 def allow(
-    dataset: str, epsilon: float, delta: float, unit: str, path: Path | None, as_json: bool
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    unit: str,
+    path: Path | None,
+    as_json: bool,
+    **stated: Any,
 ) -> None:
-    """Set the ceiling of DATASET: epsilon and delta together replace what was set before.
+    """Set the ceiling of DATASET: it replaces all that was set before.
 
     A ceiling below what is already spent leaves nothing; 0 closes the budget.
     """
     from tacit.privacy.ledger import Ledger
 
     ledger = Ledger(path or ledger_path())
-    balance = ledger.allow(dataset, unit, epsilon, delta)
+    balance = ledger.allow(dataset, unit, epsilon, delta, **stated)
     if as_json:
         return print_document(
             {"ledger": str(ledger.path), "head": ledger.head, "budget": _budget(balance)}
@@ -114,13 +143,36 @@ def settle(reservation: int, spent: bool | None, path: Path | None, as_json: boo
     )
 
 
+@budget.command()
+@ledger_option
+@json_option
+def recover(path: Path | None, as_json: bool) -> None:
+    """Go on with an older copy of the ledger, or with a new one where none is left.
+
+    What it lacks was spent and is not known: every budget is closed until you set it anew.
+    """
+    from tacit.privacy.ledger import Ledger
+
+    ledger = Ledger.recover(path or ledger_path())
+    if as_json:
+        return print_document(
+            {"ledger": str(ledger.path), "head": ledger.head, "entries": len(ledger.entries())}
+        )
+    return people().print(
+        f"{ledger.path} is in use again, with {len(ledger.entries())} entries. Every budget is "
+        "closed; set what may be spent with `tacit budget allow`, knowing what is missing.",
+        markup=False,
+    )
+
+
 def _existing(path: Path | None) -> Ledger:
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger.seen import mark_at
 
     # `show` has a section for interrupted reservations; the log would say the same twice.
     logging.getLogger("tacit.ledger").addHandler(logging.NullHandler())
     chosen = path or ledger_path()
-    if not chosen.exists():
+    if not chosen.exists() and mark_at(chosen.expanduser().resolve()) is None:
         raise InputError(
             f"there is no ledger at {chosen}: check --ledger, or make one by setting a first "
             "budget with `tacit budget allow`."
@@ -177,6 +229,10 @@ def _budget(balance: Balance) -> dict[str, Any]:
         "reserved": _numbers(balance.reserved),
         "left": _numbers(balance.left),
         "adjacencies": [str(a) for a in balance.adjacencies],
+        "composition": str(balance.composition),
+        "adding_says": _numbers(balance.added),
+        "most_records": balance.most.records,
+        "most_persons": balance.most.persons,
     }
 
 

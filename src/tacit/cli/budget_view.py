@@ -38,8 +38,8 @@ def print_budgets(
     else:
         console.print("No budget is set: nothing may be spent. Set one: tacit budget allow --help")
     for balance in balances:
-        if len(balance.adjacencies) > 1:
-            console.print(_mixed(balance) + "\n", markup=False)
+        for remark in _remarks(balance):
+            console.print(remark + "\n", markup=False)
     if interrupted:
         console.print(_interrupted_table(interrupted), "")
         console.print(
@@ -50,11 +50,19 @@ def print_budgets(
     console.print(_entries_table(entries[-RECENT:]))
 
 
-def _mixed(balance: Balance) -> str:
-    return (
-        f"{balance.dataset} per {balance.unit}: promises of both adjacencies were spent; the sum "
-        "keeps each as it was promised (an add-remove promise is up to twice as weak for replace)."
-    )
+def _remarks(balance: Balance) -> list[str]:
+    from tacit.privacy.ledger import Composition
+
+    name, found = f"{balance.dataset} per {balance.unit}", []
+    if len(balance.adjacencies) > 1:
+        found.append(f"{name}: kept under replace, for which add-remove promises count twice.")
+    if balance.composition is Composition.FILTER and balance.added.epsilon:
+        fits = balance.allowed.covers(balance.added)
+        found.append(
+            f"{name}: composed by a filter. Adding would say {balance.added}"
+            + (", which fits too." if fits else f", and would have stopped at {balance.allowed}.")
+        )
+    return found
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -163,6 +171,10 @@ def _words(kind: str, body: dict[str, Any]) -> str:
             return f"reservation {body['reservation']}: {_amount(body)}{_whose(body)}"
         case "release":
             return f"reservation {body['reservation']} given back{_whose(body)}"
+        case "adopt":
+            return f"reservation {body['reservation']}: gone on with"
+        case "recover":
+            return "an older copy is in use, by the holder's word: every budget is closed"
         case _:
             return f"reservation {body['reservation']}: noise drawn"
 

@@ -107,7 +107,7 @@ def _leave(
     from tacit.wire.loop import run
 
     run(say_goodbye(study, key, insecure))
-    budget.settle(None)
+    budget.leave()
     if as_json:
         print_document({"role": "holder", "study": study.name, "left": True})
     else:

@@ -142,7 +142,9 @@ class _Running:
         # among the old ones or among the new.
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
-        purse = LedgerPurse(pact.promise, self._ledger, dataset, pact.digest, part)
+        purse = LedgerPurse(
+            pact.promise, self._ledger, dataset, pact.digest, part, self._library.identity
+        )
         self._dataset = dataset
         return local, purse
 

@@ -18,7 +18,7 @@ from tacit.estimators.conditions import SCORES_ARE_EXACT, conditions
 from tacit.estimators.labels import Labels
 from tacit.estimators.randomness import RunDigest, randomness_of
 from tacit.estimators.scaling import Scaling
-from tacit.privacy.accounting import cost
+from tacit.privacy.accounting import SpendCost, cost
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.promise import Promise
@@ -75,10 +75,18 @@ class Run:
             return self._release(None)
         ledger, name = Ledger(self.estimator.ledger), type(self.estimator).__name__
         self.remarks.append(SCORES_ARE_EXACT)
-        with ledger.reserve(self.promise, self.estimator.dataset, name) as reservation:
+        cost, dataset = self._planned_cost(), self.estimator.dataset
+        with ledger.reserve(self.promise, dataset, name, cost=cost) as reservation:
             head = ledger.head
             outcome, schema = self._release(reservation)
         return replace(outcome, certificate=replace(outcome.certificate, ledger=head)), schema
+
+    def _planned_cost(self) -> SpendCost | None:
+        """Where bounds are stated, the whole plan is known before anything is drawn."""
+        if self._unbounded():
+            return None
+        scaling, promise = self._scaling(None)
+        return self.channel.planned_cost(self.program, scaling.schema, promise)
 
     def _release(self, reservation: Reservation | None) -> tuple[Outcome[Any, Any], Schema]:
         scaling, promise = self._scaling(reservation)

@@ -72,6 +72,17 @@ class Levels:
         self._check_parts(block, gaussian)
         return gaussian
 
+    def planned_releases(self) -> tuple[Release, ...]:
+        """All that the plan releases at most: known before anything is drawn."""
+        if not self.promise.is_private:
+            return ()
+        return tuple(
+            replace(spend, count=stage.count, sampling=stage.sampling, sample=sample_of(stage))
+            for stage in self.plan.stages
+            for block in stage.query.blocks
+            for spend in self.mechanism(block).spend
+        )
+
     def charge(self, number: int, query: Query) -> list[Laplace | Gaussian]:
         """The mechanisms of round `number`, counted; a round can be charged once.
 

@@ -54,6 +54,8 @@ class Purse:
     def __init__(self) -> None:
         self.spent, self.settled = 0, list[str | None]()
 
+    def belongs_to(self, identity: str) -> None: ...
+
     def reserve(self, number: int) -> None: ...
 
     def spend(self, number: int) -> None:

@@ -57,6 +57,8 @@ class Purse:
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
 
+    def belongs_to(self, identity: str) -> None: ...
+
     def reserve(self, number: int) -> None:
         self.notes.append("reserve")
 

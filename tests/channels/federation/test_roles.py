@@ -400,7 +400,7 @@ def test_the_whole_study_is_one_spend_that_survives_a_crash(tmp_path: Path, stud
     budget.spend(1)
     assert ledger.balance("ward", "record").left.epsilon == 0
     with pytest.raises(Refused, match="at work"):  # this very process still runs
-        LedgerBudget.of(study, Ledger(tmp_path / "ledger.db"), "ward")
+        LedgerBudget.of(study, Ledger(tmp_path / "ledger.db"), "ward").reserve(1)
     budget.settle("certificate")
     assert ledger.balance("ward", "record").spent.epsilon == 1
 

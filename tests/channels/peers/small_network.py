@@ -101,6 +101,8 @@ class _Noted:
     def __init__(self, purse: NotingPurse, group: str) -> None:
         self._purse, self._group, self._spent = purse, group, False
 
+    def belongs_to(self, identity: str) -> None: ...
+
     def reserve(self, number: int) -> None:
         if self._group in self._purse.held:
             return

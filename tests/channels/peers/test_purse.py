@@ -50,7 +50,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def purse_on(ledger: Ledger, part: str | None = None, network: str = NETWORK) -> LedgerPurse:
-    return LedgerPurse(PROMISE, ledger, "clinic", network, part)
+    return LedgerPurse(PROMISE, ledger, "clinic", network, part, identity="its folder")
 
 
 def amounts(ledger: Ledger) -> tuple[Fraction, Fraction]:

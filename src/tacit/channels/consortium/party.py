@@ -57,6 +57,7 @@ class Party:
         self._side: PartySide | None = None
         self.result: tuple[bytes, Certificate] | None = None
         self._attempt = journal.attempt()
+        budget.belongs_to(journal.identity)
         kept = journal.result()
         if kept is not None:  # we had it before a crash, and may not have paid
             self._end(*kept)

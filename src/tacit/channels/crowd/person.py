@@ -68,6 +68,7 @@ class Person(Reader):
         self._journal, self._budget = journal, budget
         self._randomness, self._tell = randomness, tell
         self._answers = journal.answers()
+        budget.belongs_to(journal.identity)
         self._silent: set[int] = set()
         self._unreached: set[int] = set()
         self._last = journal.last_wave()

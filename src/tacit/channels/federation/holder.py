@@ -71,6 +71,7 @@ class Holder:
         self._unsent: dict[str, bytes] = {}
         self._asked: set[str] = set()
         self.result: tuple[bytes, Certificate] | None = None
+        budget.belongs_to(outbox.identity)
         kept = outbox.result()
         if kept is None:
             budget.reserve(1)

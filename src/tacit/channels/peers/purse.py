@@ -1,11 +1,14 @@
 """What a peer may still spend, and the budget of one group.
 
 A purse knows the records that models are trained on: a part of the data set, with a budget of its
-own. When new records come, they are another part (parallel composition), and another purse.
+own. When new records come, they are another part (parallel composition), and another purse. Parts
+are those of one network as one peer's folder has counted them: what another network, or a peer
+that has lost its folder, calls a part may be the same records, and is charged beside them.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import Protocol
 
 from tacit.channels.roles.budget import Budget
@@ -30,27 +33,40 @@ class Purse(Protocol):
 
 
 class LedgerPurse:
-    """In the holder's ledger. `part` names the records; None: all of the data set."""
+    """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
+    that of the folder which knows the parts; without one, the part is nobody else's."""
 
     def __init__(
-        self, promise: Promise, ledger: Ledger, dataset: str, network: str, part: str | None
+        self,
+        promise: Promise,
+        ledger: Ledger,
+        dataset: str,
+        network: str,
+        part: str | None,
+        identity: str | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
         self._network, self._part = network, part
+        counted_by = (identity or secrets.token_hex(16))[:16]
+        self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
 
     @property
     def able(self) -> bool:
-        return self._ledger.affords(self._promise, self._dataset, self._part)
+        return self._ledger.affords(
+            self._promise, self._dataset, self._part, partition=self._partition
+        )
 
     def budget(self, group: str) -> Budget:
         return _GroupBudget(self, f"peers {self._network[:16]} group {group[:32]}")
 
     def reserve(self, purpose: str) -> Reservation:
-        return self._ledger.reserve(self._promise, self._dataset, purpose, self._part)
+        return self._ledger.reserve(
+            self._promise, self._dataset, purpose, self._part, partition=self._partition
+        )
 
     def _settle_interrupted(self) -> None:
         """Groups that a crash has broken off: what had begun is charged, the rest is given back."""
@@ -65,6 +81,9 @@ class _GroupBudget:
         self._purse, self._purpose = purse, purpose
         self._held: Reservation | None = None
         self._begun = False
+
+    def belongs_to(self, identity: str) -> None:
+        """Groups are not gone on with: what was interrupted is settled when the purse is opened."""
 
     def reserve(self, number: int) -> None:
         if self._held is None:
@@ -102,6 +121,8 @@ class CountedPurse:
 class _Counted:
     def __init__(self, purse: CountedPurse) -> None:
         self._purse, self._held, self._begun = purse, False, False
+
+    def belongs_to(self, identity: str) -> None: ...
 
     def reserve(self, number: int) -> None:
         if not self._held:

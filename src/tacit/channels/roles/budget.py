@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
 from typing import Protocol
 
+from tacit.channels.roles.store import BEFORE_IDENTITIES
 from tacit.channels.studies.agreement import Named
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
-from tacit.privacy.ledger import Ledger, Reservation
+from tacit.errors import BudgetExceeded
+from tacit.privacy.accounting import SpendCost
+from tacit.privacy.ledger import Ledger, Reservation, Spend
 from tacit.privacy.promise import Promise
 
 __all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
 
+PlannedCost = Callable[[int], SpendCost | None]
+
 
 class Budget(Protocol):
     """A holder's ledger, as far as one study needs it."""
+
+    def belongs_to(self, identity: str) -> None:
+        """Say which outbox or journal draws, before anything else: what it drew earlier is its own
+        to go on with, and nobody else's."""
 
     def reserve(self, number: int) -> None:
         """Set aside what round `number` needs, or find that it was; Refused if it cannot be had."""
@@ -29,41 +40,88 @@ class Budget(Protocol):
 class LedgerBudget:
     """The whole study is one spend; in an online study each window is one, of its own part.
 
-    A holder that starts again after a crash goes on with the reservation it had.
+    A holder that starts again after a crash goes on with the reservation it had, if it still has
+    what was drawn under it. One that has lost it starts afresh, and pays again.
     """
 
     def __init__(
-        self, promise: Promise, purpose: str, ledger: Ledger, dataset: str, windows: bool = False
+        self,
+        promise: Promise,
+        purpose: str,
+        ledger: Ledger,
+        dataset: str,
+        windows: bool = False,
+        cost: PlannedCost = lambda number: None,
     ) -> None:
         self._promise, self._purpose, self._windows = promise, purpose, windows
-        self._ledger, self._dataset = ledger, dataset
+        self._ledger, self._dataset, self._cost = ledger, dataset, cost
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
-        self._keep_interrupted()
+        self._identity = secrets.token_hex(16)  # until we are told whose we are
 
     @classmethod
     def of(cls, study: Study, ledger: Ledger, dataset: str) -> LedgerBudget:
         """What a holder of this study pays from `dataset`."""
         return cls(
-            study.promise, purpose_of(study), ledger, dataset, windows=study.online is not None
+            study.promise,
+            purpose_of(study),
+            ledger,
+            dataset,
+            windows=study.online is not None,
+            cost=lambda number: _planned(study, number),
         )
 
-    def _keep_interrupted(self) -> None:
+    def belongs_to(self, identity: str) -> None:
         """Windows that a crash left open were begun: they are charged when we settle."""
-        for spend in self._ledger.open_spends():
-            if spend.purpose == self._purpose and spend.dataset == self._dataset:
-                self._hold(spend.part)
+        self._identity = identity
+        for spend in self._open():
+            if spend.identity == self._ledger_identity:
+                self._hold(spend.part, 0)
                 if spend.drawn:
                     self._spent.add(spend.part)
 
     def reserve(self, number: int) -> None:
         part = self._part(number)
         if part not in self._held:
-            self._hold(part)
+            self._hold(part, number)
 
-    def _hold(self, part: str | None) -> None:
+    def _hold(self, part: str | None, number: int) -> None:
         wanted = (self._promise, self._dataset, self._purpose, part)
-        self._held[part] = self._ledger.resume(*wanted) or self._ledger.reserve(*wanted)
+        resumed = self._ledger.resume(*wanted, identity=self._ledger_identity)
+        self._held[part] = resumed or self._reserved(part, number)
+
+    def _reserved(self, part: str | None, number: int) -> Reservation:
+        # Windows of another outbox were cut in another way: they are not parts of this partition.
+        partition = None if part is None else f"{self._purpose} by {self._identity[:16]}"
+        self._give_back_abandoned()
+        try:
+            return self._ledger.reserve(
+                self._promise,
+                self._dataset,
+                self._purpose,
+                part,
+                partition=partition,
+                cost=self._cost(number),
+                identity=self._identity,
+            )
+        except BudgetExceeded as error:
+            lost = [spend.id for spend in self._open() if spend.drawn]
+            if not lost or self._held:
+                raise
+            raise BudgetExceeded(
+                f"{error} Reservation {lost[0]} is of an earlier run of this study, which has "
+                "drawn noise under it; only the folder of that run can go on with it. Start with "
+                "that folder.",
+                asked=error.asked,
+                left=error.left,
+                shortfall=error.shortfall,
+            ) from None
+
+    def _give_back_abandoned(self) -> None:
+        """What runs with other folders had reserved and never drawn."""
+        for spend in self._ledger.interrupted():
+            if self._is_ours(spend) and not spend.drawn and spend.identity != self._ledger_identity:
+                self._ledger.settle(spend.id, spent=False)
 
     def spend(self, number: int) -> None:
         part = self._part(number)
@@ -79,13 +137,39 @@ class LedgerBudget:
                 reservation.release()
         self._held.clear()
 
+    def leave(self) -> None:
+        """For good: charge what any run of this study has begun, and give back what none has."""
+        self.settle(None)
+        for spend in self._ledger.interrupted():
+            if self._is_ours(spend):
+                self._ledger.settle(spend.id, spent=spend.drawn)
+
     def pause(self) -> None:
         """We stop and may come back: give back what was not begun, keep the rest reserved."""
         for part in [part for part in self._held if part not in self._spent]:
             self._held.pop(part).release()
 
+    def _open(self) -> list[Spend]:
+        return [spend for spend in self._ledger.open_spends() if self._is_ours(spend)]
+
+    def _is_ours(self, spend: Spend) -> bool:
+        return (spend.purpose, spend.dataset) == (self._purpose, self._dataset)
+
+    @property
+    def _ledger_identity(self) -> str | None:
+        """Reservations of version 0.1 bear none; a store that it began has drawn under them."""
+        return None if self._identity == BEFORE_IDENTITIES else self._identity
+
     def _part(self, number: int) -> str | None:
         return f"{self._purpose} window {number}" if self._windows else None
+
+
+def _planned(study: Study, number: int) -> SpendCost | None:
+    """What the whole study, or its window `number`, can reveal of a unit at one holder."""
+    if study.consortium is not None or not study.promise.is_private:
+        return None
+    levels = study.levels() if study.online is None else study.window_levels(number)
+    return SpendCost.of(levels.planned_releases(), study.promise.adjacency)
 
 
 def purpose_of(study: Named) -> str:
@@ -95,6 +179,8 @@ def purpose_of(study: Named) -> str:
 
 class NoBudget:
     """For holders without a ledger: comparisons, simulations."""
+
+    def belongs_to(self, identity: str) -> None: ...
 
     def reserve(self, number: int) -> None: ...
 

@@ -7,6 +7,7 @@ many small writes share one sync (see docs/decisions/sqlite.md).
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import weakref
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from pathlib import Path
 
 from tacit.errors import InputError, Refused
 
-__all__ = ["MEMORY", "Store"]
+__all__ = ["BEFORE_IDENTITIES", "MEMORY", "Store"]
 
 MEMORY = ":memory:"
+BEFORE_IDENTITIES = "0.1"  # of stores that version 0.1 began, and of what it drew
 WAL_BYTES = 2**22  # of the log before it is written back
 
 
@@ -52,9 +54,11 @@ class Store:
         run("PRAGMA secure_delete=ON")  # a share that is dropped does not stay in a free page
         with self.transaction():
             run("CREATE TABLE IF NOT EXISTS about (role TEXT, study TEXT)")
+            run("CREATE TABLE IF NOT EXISTS identity (value TEXT NOT NULL)")
             found = run("SELECT role, study FROM about").fetchone()
             if found is None:
                 run("INSERT INTO about VALUES (?, ?)", (self.role, study))
+                run("INSERT INTO identity VALUES (?)", (secrets.token_hex(16),))
                 for table in self.tables:
                     run(table)
             elif found != (self.role, study):
@@ -62,6 +66,12 @@ class Store:
                     f"{self.path} belongs to a {found[0]} of study {found[1][:16]}…, not to a "
                     f"{self.role} of study {study[:16]}…: name another folder."
                 )
+
+    @property
+    def identity(self) -> str:
+        """A random name given when the store was made: whoever has it has what was drawn."""
+        found = self.database.execute("SELECT value FROM identity").fetchone()
+        return BEFORE_IDENTITIES if found is None else str(found[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ renyi       curves over orders                  │ delta(losses, epsilon)
 pld         privacy-loss distributions          ┘
 compose     the least sound cost over all of them; parallel composition
 calibrate   the inverse: promise → scales
+spend_cost  all losses of a plan, as a ledger composes them with those of other studies
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from tacit.privacy.accounting.calibrate import calibrate, gaussian_scale
 from tacit.privacy.accounting.compose import Cost, cost, delta_of, epsilon_of
 from tacit.privacy.accounting.losses import LOSSES, GaussianLoss, Loss, PureLoss
+from tacit.privacy.accounting.spend_cost import SpendCost
 
 __all__ = [
     "LOSSES",
@@ -23,6 +25,7 @@ __all__ = [
     "GaussianLoss",
     "Loss",
     "PureLoss",
+    "SpendCost",
     "calibrate",
     "cost",
     "delta_of",

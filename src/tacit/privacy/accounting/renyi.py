@@ -14,7 +14,7 @@ from tacit.privacy.accounting.losses import GaussianLoss, Loss, PureLoss, leak, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ORDERS", "curve", "delta", "delta_at", "epsilon", "epsilon_at"]
+__all__ = ["ORDERS", "curve", "delta", "delta_at", "epsilon", "epsilon_at", "sampled_at"]
 
 # Integers, for which the sampled Gaussian has a closed form: all to 64, then ever wider apart.
 # Where best orders lie between two of these, the loss of tightness is below 0.1 %.
@@ -87,10 +87,10 @@ def _log_cosh(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _sampled_gaussian(mu: float, rate: float) -> NDArray[np.float64]:
-    return np.array([_sampled_at(mu, rate, int(order)) for order in ORDERS])
+    return np.array([sampled_at(mu, rate, int(order)) for order in ORDERS])
 
 
-def _sampled_at(mu: float, rate: float, order: int) -> float:
+def sampled_at(mu: float, rate: float, order: int) -> float:
     """Mironov, Talwar & Zhang 2019, section 3.3, for integer orders; theorem 5: worse direction.
 
     A = Σₖ C(α,k)(1−q)^(α−k) q^k e^((k²−k)μ²/2). The binomial weights sum to 1 and the terms

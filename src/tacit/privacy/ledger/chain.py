@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 import threading
 from contextlib import closing, contextmanager
@@ -29,7 +30,7 @@ __all__ = ["GENESIS", "Entry", "LedgerFile", "Transaction"]
 
 GENESIS = "0" * 64
 APPLICATION = int.from_bytes(b"tacL")  # SQLite's header field for the kind of file
-VERSION = 1
+VERSION = 2
 PATIENCE = 60.0  # seconds to wait for other processes; a write takes milliseconds
 BEFORE_ALL = -(2**63)
 
@@ -135,26 +136,27 @@ class Transaction:
             (entry.seq, entry.at, entry.kind, body, entry.previous, entry.hash),
         )
 
-    def is_new(self) -> bool:
-        """Whether the file is still empty; InputError if it belongs to someone else."""
-        application = self._pragma("application_id")
-        if application == APPLICATION:
-            if self._pragma("user_version") != VERSION:
-                raise InputError(
-                    f"{self._path} was written by another version of tacit (its format is not "
-                    f"{VERSION}): use that version, or a newer one."
-                )
-            return False
-        if application or self._schema():
+    def version(self) -> int:
+        """Which version wrote the file; InputError if it is not ours."""
+        if self._pragma("application_id") != APPLICATION:
             raise InputError(
                 f"{self._path} is an SQLite file, but not a tacit ledger: name another path."
             )
-        return True
+        found = int(self._pragma("user_version"))
+        if not 1 <= found <= VERSION:
+            raise InputError(
+                f"{self._path} was written by another version of tacit (its format is {found}, "
+                f"and this one reads 1 to {VERSION}): use that version, or a newer one."
+            )
+        return found
 
     def create(self) -> None:
         for statement in SCHEMA.values():
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        self.set_version()
+
+    def set_version(self) -> None:
         self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def check_schema(self) -> None:
@@ -185,13 +187,20 @@ class LedgerFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def touch(self) -> None:
-        """Make sure that there is a file, which only its owner may read."""
+    def create(self, first: Entry) -> None:
+        """Make a new ledger, which only its owner may read; all of it or nothing, so that nobody
+        ever finds an empty file. Another process may be faster: then its ledger stays."""
+        made = self.path.with_name(f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         try:
-            if self.path.exists():
-                return
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            try:
+                with LedgerFile(made).writing() as transaction:
+                    transaction.create()
+                    transaction.append(first)
+                _give_name(made, self.path)
+            finally:
+                made.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(
                 f"{self.path} cannot be used as a ledger ({error.strerror}): "
@@ -243,6 +252,20 @@ class LedgerFile:
                 connection.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
             raise explained(self.path, error) from error
+
+
+def _give_name(made: Path, path: Path) -> None:
+    """Unless the name is taken, which is no error; on the disk on return."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        return
+    if hasattr(os, "O_DIRECTORY"):
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def explained(path: Path, error: sqlite3.Error) -> TacitError:

@@ -10,56 +10,122 @@ from __future__ import annotations
 import logging
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from tacit.errors import LedgerTampered, Refused, UsageError
+from tacit.errors import LedgerTampered, Refused
+from tacit.privacy.accounting.spend_cost import SpendCost
+from tacit.privacy.ledger import seen
+from tacit.privacy.ledger.accounts import Balance
+from tacit.privacy.ledger.amounts import Amount
+from tacit.privacy.ledger.carried import keep_copy
 from tacit.privacy.ledger.chain import VERSION, Entry, LedgerFile, Transaction
+from tacit.privacy.ledger.checks import (
+    adjacency_of,
+    charged_of,
+    composition_of,
+    label,
+    most_of,
+    unit_of,
+)
+from tacit.privacy.ledger.filter import Composition
 from tacit.privacy.ledger.owner import Fate, Surroundings
-from tacit.privacy.ledger.state import Balance, Spend, State
-from tacit.privacy.promise import Promise, Unit
+from tacit.privacy.ledger.recompute import check_recomputed
+from tacit.privacy.ledger.reservation import Draft, Reservation, amount_text, commit, release
+from tacit.privacy.ledger.state import Spend, State
+from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from types import TracebackType
 
 __all__ = ["Ledger", "Reservation"]
 
 log = logging.getLogger("tacit.ledger")
 
-Draft = tuple[str, dict[str, Any]]  # kind and body of an entry to be
-
 
 class Ledger:
     """A holder's ledger in one file, shared safely by any number of processes and threads.
 
-    Opening it checks the whole chain; a path that does not exist yet becomes a new ledger, in which
-    nothing is allowed. Copies (also in other processes) charge the same file.
+    Opening it checks the whole chain; a path at which this machine has never seen a ledger becomes
+    a new one, in which nothing is allowed. Copies (also in other processes) charge the same file.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], surroundings: Surroundings | None = None
     ) -> None:
+        self._prepare(path, surroundings)
+        self._open_or_create()
+        self._report_interrupted()
+
+    def _prepare(self, path: str | os.PathLike[str], surroundings: Surroundings | None) -> None:
         self.path = Path(path).expanduser().resolve()
         self._file = LedgerFile(self.path)
         self._surroundings = surroundings or Surroundings()
         self._state = State()
-        self._open_or_create()
-        self._report_interrupted()
+
+    @classmethod
+    def recover(
+        cls, path: str | os.PathLike[str], surroundings: Surroundings | None = None
+    ) -> Self:
+        """Go on with an older copy, or with a new ledger where none is left, by the holder's word.
+
+        What is missing is not known, so every budget is closed until the holder sets it anew.
+        """
+        ledger = cls.__new__(cls)
+        ledger._prepare(path, surroundings)
+        mark = seen.mark_at(ledger.path)
+        if ledger.path.is_file() and ledger.path.stat().st_size == 0:
+            ledger.path.unlink()
+        if not ledger.path.exists():
+            ledger._create()
+        ledger._read_all()
+        seen.forget(ledger.path, ledger.id)
+        noted = {"seq": mark.seq, "head": mark.head, "ledger": mark.ledger} if mark else None
+        ledger._append(lambda state: ("recover", {"seen": noted}))
+        return ledger
 
     # ── the holder's side ──
 
-    def allow(self, dataset: str, unit: Unit | str, epsilon: float, delta: float = 0.0) -> Balance:
+    def allow(
+        self,
+        dataset: str,
+        unit: Unit | str,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        composition: Composition | str | None = None,
+        adjacency: Adjacency | str | None = None,
+        most_records: int | None = None,
+        most_persons: int | None = None,
+    ) -> Balance:
         """Set the ceiling of one budget; the newest ceiling holds, also if it is below what is
-        spent (then nothing is left). Zero closes the budget."""
+        spent (then nothing is left). Zero closes the budget.
+
+        composition   `filter` or `adding` (filter.md); left out, the first spend decides
+        adjacency     that the budget is kept under; left out, that of its spends
+        most_records  that one unit of this account has (a person, a holder): finer spends are
+        most_persons  charged so many times; left out, they are refused
+        """
         # A ceiling may be 0, which a promise may not; all else is checked alike.
-        promise = Promise(epsilon if epsilon != 0 else 1.0, delta, _unit(unit))
+        promise = Promise(epsilon if epsilon != 0 else 1.0, delta, unit_of(unit))
+        ceiling = promise.epsilon if epsilon != 0 else 0.0
+        stated = None if composition is None else composition_of(composition)
         body = {
-            "dataset": _label("dataset", dataset),
+            "dataset": label("dataset", dataset),
             "unit": str(promise.unit),
-            **_amount_text(promise.epsilon if epsilon != 0 else 0.0, promise.delta),
+            **amount_text(ceiling, promise.delta),
+            "adjacency": None if adjacency is None else str(adjacency_of(adjacency)),
+            "most_records": most_of("most_records", most_records),
+            "most_persons": most_of("most_persons", most_persons),
         }
-        self._append(lambda state: ("allow", body))
+        allowed = Amount.of(ceiling, promise.delta)
+
+        def decide(state: State) -> Draft:
+            state.check_allow(dataset, promise.unit, body)
+            chosen = stated or state.composition_for(dataset, allowed)
+            return "allow", {**body, "composition": str(chosen)}
+
+        self._append(decide)
         return self._state.balance(dataset, promise.unit)
 
     def settle(self, reservation_id: int, spent: bool) -> None:
@@ -73,42 +139,65 @@ class Ledger:
                     "still runs and will settle it itself; stop that process first."
                 )
             if spent:
-                return _commit(spend, spend.promise, None, settled=True)
-            return _release(spend, settled=True)
+                return commit(spend, spend.promise, None, settled=True)
+            return release(spend, settled=True)
 
         self._append(decide)
 
     # ── the spender's side ──
 
     def reserve(
-        self, promise: Promise, dataset: str, purpose: str, part: str | None = None
+        self,
+        promise: Promise,
+        dataset: str,
+        purpose: str,
+        part: str | None = None,
+        *,
+        partition: str | None = None,
+        cost: SpendCost | None = None,
+        identity: str | None = None,
     ) -> Reservation:
         """Set `promise` aside, or raise BudgetExceeded; on return it is on the disk.
 
-        `part` names a disjoint part of the data set's units, for parallel composition.
+        part       names a part of the data set's units; parts of one `partition` are disjoint, and
+                   their costs compose in parallel (left out, the purpose names the partition)
+        cost       of all planned releases together; without it nothing but (ε, δ) is known
+        identity   of the outbox or journal that will draw; only that one can `resume`
         """
+        charged = charged_of(promise, purpose, part, partition, cost)
         body = {
-            "dataset": _label("dataset", dataset),
-            **_amount_text(promise.epsilon, promise.delta),
+            "dataset": label("dataset", dataset),
+            **amount_text(promise.epsilon, promise.delta),
             "unit": str(promise.unit),
             "adjacency": str(promise.adjacency),
-            "purpose": _label("purpose", purpose),
-            "part": None if part is None else _label("part", part),
+            "purpose": label("purpose", purpose),
+            "partition": charged.partition,
+            "part": charged.part,
+            "cost": None if cost is None else cost.as_body(),
+            "identity": None if identity is None else label("identity", identity),
             "owner": self._surroundings.owner().as_body(),
         }
 
         def decide(state: State) -> Draft:
-            state.check(dataset, promise, part)
+            state.check(dataset, charged)
             return "reserve", body
 
         return Reservation(self, self._append(decide), promise, dataset)
 
     def resume(
-        self, promise: Promise, dataset: str, purpose: str, part: str | None = None
+        self,
+        promise: Promise,
+        dataset: str,
+        purpose: str,
+        part: str | None = None,
+        *,
+        identity: str | None,
     ) -> Reservation | None:
         """Take over the open reservation of a process that is gone, or None if there is none.
 
-        For work that goes on after a crash: it was paid for once, and is not paid for again.
+        For work that goes on after a crash: it was paid for once, and is not paid for again. Only
+        who has what was drawn can go on with it, and shows that by its `identity`; one that starts
+        afresh would draw a second time.
         """
         wanted = (dataset, promise, purpose, part)
         found: list[int] = []
@@ -123,6 +212,8 @@ class Ledger:
                         f"process {spend.owner.pid} is at work on {purpose} already (reservation "
                         f"{spend.id}). Wait for it, or stop it first."
                     )
+                if spend.identity != identity:
+                    continue
                 found.append(spend.id)
                 owner = self._surroundings.owner().as_body()
                 return "adopt", {"reservation": spend.id, "owner": owner}
@@ -144,7 +235,7 @@ class Ledger:
         return self._now().head
 
     def balance(self, dataset: str, unit: Unit | str) -> Balance:
-        return self._now().balance(dataset, _unit(unit))
+        return self._now().balance(dataset, unit_of(unit))
 
     def balances(self) -> list[Balance]:
         state = self._now()
@@ -154,10 +245,18 @@ class Ledger:
         with self._file.reading() as transaction:
             return list(transaction.newer(*_START))
 
-    def affords(self, promise: Promise, dataset: str, part: str | None = None) -> bool:
+    def affords(
+        self,
+        promise: Promise,
+        dataset: str,
+        part: str | None = None,
+        *,
+        partition: str | None = None,
+        cost: SpendCost | None = None,
+    ) -> bool:
         """Whether `reserve` would succeed now. Nothing is set aside."""
         try:
-            self._now().check(dataset, promise, part)
+            self._now().check(dataset, charged_of(promise, "asked", part, partition, cost))
         except Refused:
             return False
         return True
@@ -181,8 +280,11 @@ class Ledger:
         """
         with self._file.reading() as transaction:
             transaction.check_pages()
-            hashes = {entry.hash for entry in self._replayed(transaction, State())}
+            state = State()
+            entries = self._replayed(transaction, state)
             transaction.check_schema()
+        hashes = {entry.hash for entry in entries}
+        check_recomputed(entries, state)
         if head is not None and head not in hashes:
             raise LedgerTampered(
                 f"{self.path}: no entry has the hash {head[:16]}…, which was noted before: the "
@@ -206,6 +308,8 @@ class Ledger:
                 state.apply(entry)  # what the fold would not accept is never written
                 transaction.append(entry)
         self._state = state
+        if draft:
+            self._note()
         return state.seq
 
     def _now(self) -> State:
@@ -227,23 +331,52 @@ class Ledger:
         return newer
 
     def _open_or_create(self) -> None:
-        self._file.touch()
-        with self._file.reading() as transaction:
-            is_new = transaction.is_new()
-        if is_new:
+        if not self.path.exists():
+            mark = seen.mark_at(self.path)
+            if mark is not None:
+                raise LedgerTampered(
+                    f"there is no ledger at {self.path}, where this machine has seen one with "
+                    f"{mark.seq} entries: it is not made anew. {seen.remedy(self.path)}"
+                )
             self._create()
+        if self.path.is_file() and self.path.stat().st_size == 0:
+            raise LedgerTampered(
+                f"{self.path} is empty, which a ledger never is: it was cut off, or is none. "
+                f"{seen.remedy(self.path)}"
+            )
+        hashes = self._read_all()
+        seen.check_history(self.path, self.id, hashes)
+        self._note()
+
+    def _read_all(self) -> list[str]:
+        """Everything in the file, from the first entry on; an older format is carried over."""
+        with self._file.reading() as transaction:
+            version = transaction.version()
+        if version < VERSION:
+            self._carry_over(version)
         self._file.use_rollback_journal()
         with self._file.reading() as transaction:
-            self._state = self._caught_up(transaction)
+            state = State()
+            hashes = [entry.hash for entry in self._replayed(transaction, state)]
             transaction.check_schema()
+        self._state = state
+        return hashes
+
+    def _carry_over(self, version: int) -> None:
+        """Entries stay as they were; from here on only this version may add to them."""
+        with self._file.writing() as transaction:
+            if transaction.version() == version:  # another process may have been faster
+                for _ in transaction.newer(*_START):
+                    pass  # nothing is done to a file that is not intact
+                keep_copy(self.path, version)
+                transaction.set_version()
 
     def _create(self) -> None:
         body = {"ledger": secrets.token_hex(16), "version": VERSION}
-        entry = Entry.following(*_START, self._timestamp(), "open", body)
-        with self._file.writing() as transaction:
-            if transaction.is_new():  # still: another process may have been first
-                transaction.create()
-                transaction.append(entry)
+        self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
+
+    def _note(self) -> None:
+        seen.note(self.path, seen.Mark(self._state.ledger, self._state.seq, self._state.head))
 
     def _timestamp(self) -> str:
         return self._surroundings.now().isoformat(timespec="milliseconds")
@@ -261,108 +394,4 @@ class Ledger:
             )
 
 
-class Reservation:
-    """A spend that is set aside. As a context manager it commits on leaving; after an exception it
-    gives back if no noise was drawn, and commits if it was."""
-
-    def __init__(self, ledger: Ledger, number: int, promise: Promise, dataset: str) -> None:
-        self._ledger = ledger
-        self.id, self.promise, self.dataset = number, promise, dataset
-
-    def __repr__(self) -> str:
-        return f"<Reservation {self.id}: {self.promise} on {self.dataset}>"
-
-    def mark_drawn(self) -> None:
-        """Noise is drawn from here on, so this can no longer be given back. On the disk on return,
-        so that a crash right after it is known to have spent."""
-
-        def decide(state: State) -> Draft | None:
-            drawn = state.spend(self.id).drawn
-            return None if drawn else ("draw", {"reservation": self.id})
-
-        self._ledger._append(decide)
-
-    def commit(self, spent: Promise | None = None, certificate: str | None = None) -> None:
-        """Charge it for good: all of it, or `spent` if the study ended early.
-
-        `certificate` names the certificate that left with the result, by its digest.
-        """
-        if certificate is not None:
-            _label("certificate", certificate)
-        cost = self._no_more_than_reserved(spent) if spent else self.promise
-        self._ledger._append(lambda state: _commit(state.spend(self.id), cost, certificate))
-
-    def release(self) -> None:
-        """Give it back; UsageError once noise was drawn."""
-        self._ledger._append(lambda state: _release(state.spend(self.id)))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        def decide(state: State) -> Draft | None:
-            if self.id not in state.open and (error or self.id not in state.settled):
-                return None  # closed inside the block
-            spend = state.spend(self.id)  # Refused, if its holder settled it meanwhile
-            if error is None or spend.drawn:
-                return _commit(spend, self.promise, None)
-            return _release(spend)
-
-        self._ledger._append(decide)
-
-    def _no_more_than_reserved(self, spent: Promise) -> Promise:
-        mine = self.promise
-        same = (spent.unit, spent.adjacency) == (mine.unit, mine.adjacency)
-        if not same or spent.epsilon > mine.epsilon or spent.delta > mine.delta:
-            raise UsageError(
-                f"cannot commit {spent}: {mine} was reserved. Commit at most that, for the same "
-                "unit and adjacency; reserve the rest before spending it."
-            )
-        return spent
-
-
 _START = (State().seq, State().head)
-
-
-def _commit(spend: Spend, cost: Promise, certificate: str | None, settled: bool = False) -> Draft:
-    return "commit", {
-        "reservation": spend.id,
-        **_amount_text(cost.epsilon, cost.delta),
-        "certificate": certificate,
-        "settled": settled,
-    }
-
-
-def _release(spend: Spend, settled: bool = False) -> Draft:
-    if spend.drawn:
-        problem = (
-            f"reservation {spend.id} cannot be given back: noise was drawn under it, so "
-            f"{spend.amount} may have been spent. "
-        )
-        if settled:
-            raise Refused(problem + f"Charge it: tacit budget settle {spend.id} --spent")
-        raise UsageError(problem + "Commit it.")
-    return "release", {"reservation": spend.id, "settled": settled}
-
-
-def _amount_text(epsilon: float, delta: float) -> dict[str, str]:
-    # The shortest decimal that names the float; read back exactly by Amount.read.
-    return {"epsilon": repr(epsilon), "delta": repr(delta)}
-
-
-def _unit(unit: Unit | str) -> Unit:
-    return Promise(1.0, unit=unit).unit  # type: ignore[arg-type]  # raises what to do
-
-
-def _label(name: str, text: object) -> str:
-    """Names are shown on terminals and hashed: one printable line, short, without stray blanks."""
-    if not isinstance(text, str) or not text or text != text.strip():
-        raise UsageError(f"{name} must be a text without blanks at its ends, not {text!r}.")
-    if len(text) > 200 or not text.isprintable():
-        raise UsageError(f"{name} must be one printable line of at most 200 characters.")
-    return text

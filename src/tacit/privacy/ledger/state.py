@@ -1,78 +1,50 @@
 """What the entries of a ledger add up to. Pure: no file, no clock, no process.
 
-The rule of composition. Spends add up: plain sums of epsilon and of delta are a valid privacy
-filter even if each spend is chosen after seeing the results of those before it (Rogers, Roth,
-Ullman & Vadhan 2016), and even if spends overlap in time (Haney et al. 2023). Tighter composition
-belongs inside one spend, whose promise was calibrated as a whole: tight bounds of (epsilon, delta)
-sums do not hold for adaptively chosen parameters without more care.
+amounts.py   what a spend costs, and sums of parts and partitions
+units.py     what a spend costs an account of another unit or adjacency
+filter.py    the rule by which an account composes its spends
+accounts.py  one budget
 
-Parts of a data set are disjoint, so one unit lies in one part, and only the part that has spent
-most counts (parallel composition, McSherry 2009, theorem 4). Where a unit may be *replaced*, it may
-leave one part and appear in another: then the two parts that have spent most count.
-
-Amounts are exact: each float is taken as the decimal that Python prints for it, so a hundred spends
-of 0.1 are 10, not 9.99999999999998.
+Entries of version 0.1 have no partition, cost or identity; they are read as carried.py says.
 """
 
 from __future__ import annotations
 
-import math
-import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BudgetExceeded, LedgerTampered, Refused, UsageError
+from tacit.errors import LedgerTampered, Refused, UsageError
+from tacit.privacy.accounting.spend_cost import SpendCost
+from tacit.privacy.ledger.accounts import Account, Balance, Charged, allow_command
+from tacit.privacy.ledger.amounts import Amount
+from tacit.privacy.ledger.carried import partition_before
 from tacit.privacy.ledger.chain import GENESIS
+from tacit.privacy.ledger.filter import Composition, can_filter
 from tacit.privacy.ledger.owner import Owner
+from tacit.privacy.ledger.units import RANK, Most
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tacit.privacy.ledger.chain import Entry
 
-__all__ = ["Amount", "Balance", "Spend", "State", "Tally"]
-
-Number = Fraction | float  # a float is only ever infinity
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """An exact (epsilon, delta)."""
-
-    epsilon: Number = Fraction(0)
-    delta: Number = Fraction(0)
-
-    @classmethod
-    def of(cls, epsilon: float, delta: float) -> Amount:
-        return cls(_exact(repr(float(epsilon))), _exact(repr(float(delta))))
-
-    @classmethod
-    def read(cls, body: dict[str, Any]) -> Amount:
-        return cls(_exact(body["epsilon"]), _exact(body["delta"]))
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon + other.epsilon, self.delta + other.delta)
-
-    def covers(self, other: Amount) -> bool:
-        return other.epsilon <= self.epsilon and other.delta <= self.delta
-
-    def __str__(self) -> str:
-        return f"ε = {shown(self.epsilon)}" + (f", δ = {shown(self.delta)}" if self.delta else "")
+__all__ = ["Spend", "State"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What was reserved, by whom, for what. `id` is the number of its entry."""
+    """What was reserved, by whom, for what. `id` is the number of its entry; `identity` is that of
+    the outbox or journal which draws under it."""
 
     id: int
     at: str
     dataset: str
     promise: Promise
     purpose: str
+    partition: str | None
     part: str | None
+    cost: SpendCost | None
+    identity: str | None
     owner: Owner
     drawn: bool = False
 
@@ -80,59 +52,14 @@ class Spend:
     def amount(self) -> Amount:
         return Amount.of(self.promise.epsilon, self.promise.delta)
 
+    @property
+    def charged(self) -> Charged:
+        return self.of_amount(self.amount)
 
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """One budget: what is allowed, spent, reserved (not yet settled either way), and left."""
-
-    dataset: str
-    unit: Unit
-    allowed: Amount
-    spent: Amount
-    reserved: Amount
-    left: Amount
-    adjacencies: tuple[Adjacency, ...]
-
-
-@dataclass
-class Tally:
-    """Sums of spends: of those that touch the whole data set, and of each part."""
-
-    whole: Amount = field(default_factory=Amount)
-    parts: dict[str, Amount] = field(default_factory=dict)
-    adjacencies: set[Adjacency] = field(default_factory=set)
-
-    def copy(self) -> Tally:
-        return Tally(self.whole, dict(self.parts), set(self.adjacencies))
-
-    def add(self, amount: Amount, part: str | None, adjacency: Adjacency) -> None:
-        self.adjacencies.add(adjacency)
-        if part is None:
-            self.whole += amount
-        else:
-            self.parts[part] = self.parts.get(part, Amount()) + amount
-
-    def total(self) -> Amount:
-        """The most that any one unit has lost. The two maxima may come from different parts, which
-        only overestimates."""
-        touched = 2 if Adjacency.REPLACE in self.adjacencies else 1
-        epsilons = nlargest(touched, (amount.epsilon for amount in self.parts.values()))
-        deltas = nlargest(touched, (amount.delta for amount in self.parts.values()))
-        return self.whole + Amount(sum(epsilons, Fraction(0)), sum(deltas, Fraction(0)))
-
-
-@dataclass
-class Account:
-    """One budget: its ceiling, and what is spent for good. Open reservations are the state's."""
-
-    allowed: Amount
-    spent: Tally = field(default_factory=Tally)
-
-    def with_open(self, spends: Iterable[Spend]) -> Tally:
-        tally = self.spent.copy()
-        for spend in spends:
-            tally.add(spend.amount, spend.part, spend.promise.adjacency)
-        return tally
+    def of_amount(self, amount: Amount) -> Charged:
+        """Charged less than was reserved, its cost is still bounded by that of the whole plan."""
+        unit, adjacency = self.promise.unit, self.promise.adjacency
+        return Charged(unit, adjacency, amount, self.cost, self.partition, self.part)
 
 
 @dataclass
@@ -143,12 +70,13 @@ class State:
     head: str = GENESIS
     ledger: str = ""
     accounts: dict[tuple[str, Unit], Account] = field(default_factory=dict)
+    charged: dict[str, tuple[Charged, ...]] = field(default_factory=dict)
     open: dict[int, Spend] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
 
     def copy(self) -> State:
-        accounts = {key: Account(a.allowed, a.spent.copy()) for key, a in self.accounts.items()}
-        return replace(self, accounts=accounts, open=dict(self.open))
+        accounts = {key: account.copy() for key, account in self.accounts.items()}
+        return replace(self, accounts=accounts, charged=dict(self.charged), open=dict(self.open))
 
     # ── reading entries ──
 
@@ -179,6 +107,8 @@ class State:
                 self._commit(entry)
             case "release":
                 self._release(entry)
+            case "recover":
+                self._recover(entry)
             case _:
                 raise ValueError("there is no such kind of entry")
 
@@ -188,23 +118,57 @@ class State:
         self.ledger = entry.body["ledger"]
 
     def _allow(self, entry: Entry) -> None:
-        key = entry.body["dataset"], Unit(entry.body["unit"])
-        allowed = Amount.read(entry.body)
-        if key in self.accounts:
-            self.accounts[key].allowed = allowed
-        else:
-            self.accounts[key] = Account(allowed)
+        body = entry.body
+        key = body["dataset"], Unit(body["unit"])
+        stated = body.get("adjacency")
+        account = Account(
+            *key,
+            Amount.read(body),
+            Composition(body.get("composition", Composition.ADDING)),
+            None if stated is None else Adjacency(stated),
+            Most(body.get("most_records"), body.get("most_persons")),
+        )
+        spends = self.spends_of(key[0])
+        if account.stated is Composition.UNDECIDED and spends:
+            raise ValueError("the first spend was before")
+        self.accounts[key] = account
+        account.recount(self.charged.get(key[0], ()), account.under(spends))
 
     def _reserve(self, entry: Entry) -> None:
         body = entry.body
         promise = Promise(
             float(body["epsilon"]), float(body["delta"]), body["unit"], body["adjacency"]
         )
-        self.accounts[body["dataset"], promise.unit]  # KeyError: reserved without a budget
-        owner = Owner(**body["owner"])
-        self.open[entry.seq] = Spend(
-            entry.seq, entry.at, body["dataset"], promise, body["purpose"], body["part"], owner
+        dataset, cost = body["dataset"], body.get("cost")
+        self.accounts[dataset, promise.unit]  # KeyError: reserved without a budget
+        spend = Spend(
+            entry.seq,
+            entry.at,
+            dataset,
+            promise,
+            body["purpose"],
+            partition_before(body) if "partition" not in body else body["partition"],
+            body["part"],
+            None if cost is None else SpendCost.from_body(cost),
+            body.get("identity"),
+            Owner(**body["owner"]),
         )
+        self._decide(dataset, spend.charged)
+        self.open[entry.seq] = spend
+        self._recount(dataset)
+
+    def _decide(self, dataset: str, first: Charged) -> None:
+        if not self.spends_of(dataset):
+            for account in self.accounts_of(dataset):
+                account.decide(first)
+
+    def _recount(self, dataset: str) -> None:
+        """The adjacency of an account may follow from what is spent; then so do its sums."""
+        spends = self.spends_of(dataset)
+        for account in self.accounts_of(dataset):
+            adjacency = account.under(spends)
+            if adjacency is not account.spent_under:
+                account.recount(self.charged.get(dataset, ()), adjacency)
 
     def _draw(self, entry: Entry) -> None:
         number = entry.body["reservation"]
@@ -218,12 +182,27 @@ class State:
         spend, amount = self._close(entry), Amount.read(entry.body)
         if not spend.amount.covers(amount):
             raise ValueError("it commits more than was reserved")
-        account = self.accounts[spend.dataset, spend.promise.unit]
-        account.spent.add(amount, spend.part, spend.promise.adjacency)
+        charged = spend.of_amount(amount)
+        self.charged[spend.dataset] = (*self.charged.get(spend.dataset, ()), charged)
+        for account in self.accounts_of(spend.dataset):
+            account.add(charged)
 
     def _release(self, entry: Entry) -> None:
-        if self._close(entry).drawn:
+        spend = self._close(entry)
+        if spend.drawn:
             raise ValueError("it gives back what noise was drawn for")
+        if not self.spends_of(spend.dataset):
+            for account in self.accounts_of(spend.dataset):
+                account.decided = None  # nothing was drawn yet: the next spend is the first
+                account.recount((), account.adjacency)
+        self._recount(spend.dataset)
+
+    def _recover(self, entry: Entry) -> None:
+        """An older copy is in use: what it lacks is not known, so nothing may be spent from it."""
+        for key, account in self.accounts.items():
+            self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
+            closed.stated = Composition.ADDING
+            closed.recount(self.charged.get(key[0], ()), account.spent_under)
 
     def _close(self, entry: Entry) -> Spend:
         number = entry.body["reservation"]
@@ -233,31 +212,64 @@ class State:
 
     # ── deciding ──
 
+    def accounts_of(self, dataset: str) -> list[Account]:
+        return [account for (name, _), account in self.accounts.items() if name == dataset]
+
+    def open_of(self, dataset: str) -> list[Charged]:
+        return [spend.charged for spend in self.open.values() if spend.dataset == dataset]
+
+    def spends_of(self, dataset: str) -> list[Charged]:
+        """All that is charged or reserved."""
+        return [*self.charged.get(dataset, ()), *self.open_of(dataset)]
+
     def account(self, dataset: str, unit: Unit) -> Account:
         try:
             return self.accounts[dataset, unit]
         except KeyError:
             raise Refused(
                 f"no budget is set for data set {dataset!r} per {unit}, so nothing may be spent. "
-                f"Its holder can set one: {_allow_command(dataset, unit)} --epsilon ..."
+                f"Its holder can set one: {allow_command(dataset, unit)} --epsilon ..."
             ) from None
 
-    def check(self, dataset: str, promise: Promise, part: str | None) -> None:
-        """Refused or BudgetExceeded, unless the budget covers `promise` too."""
-        account = self.account(dataset, promise.unit)
-        if not promise.is_private and account.allowed.epsilon != math.inf:
-            raise Refused(
-                f"epsilon = inf promises nothing, and the budget of data set {dataset!r} per "
-                f"{promise.unit} is finite ({account.allowed}). Ask for a finite epsilon, or run "
-                "the comparison without noise on data that need no protection."
+    def check(self, dataset: str, spend: Charged) -> None:
+        """Refused or BudgetExceeded, unless every account of the data set covers the spend too."""
+        own, others = self.account(dataset, spend.unit), self.open_of(dataset)
+        trial = self.copy()
+        trial._decide(dataset, spend)
+        rest = [account.unit for account in self.accounts_of(dataset) if account is not own]
+        for unit in (own.unit, *rest):
+            trial.accounts[dataset, unit].refuse_unless(spend, others)
+
+    def composition_for(self, dataset: str, allowed: Amount) -> Composition:
+        """How an account composes if its holder does not say: by its first spend; later on, by the
+        filter if it knows more of every spend than (ε, δ)."""
+        spends = self.spends_of(dataset)
+        if not can_filter(allowed):
+            return Composition.ADDING
+        if not spends:
+            return Composition.UNDECIDED
+        known = all(s.cost is not None or not s.amount.delta for s in spends)
+        return Composition.FILTER if known else Composition.ADDING
+
+    def check_allow(self, dataset: str, unit: Unit, body: Mapping[str, Any]) -> None:
+        """UsageError if what was spent before cannot be charged to an account of this kind."""
+        stated, most = body["adjacency"], Most(body["most_records"], body["most_persons"])
+        spends = self.spends_of(dataset)
+        if stated == Adjacency.ADD_REMOVE and any(
+            spend.adjacency is Adjacency.REPLACE for spend in spends
+        ):
+            raise UsageError(
+                f"promises under replace were spent on data set {dataset!r}, which say nothing "
+                "about units that are added or removed: keep its budgets under replace."
             )
-        tally = account.with_open(self._open_of(dataset, promise.unit))
-        before = tally.total()
-        asked = Amount.of(promise.epsilon, promise.delta)
-        tally.add(asked, part, promise.adjacency)
-        needed = tally.total()
-        if not account.allowed.covers(needed):
-            raise _exceeded(dataset, promise.unit, account.allowed, before, asked, needed)
+        before = self.accounts.get((dataset, unit))
+        finer = {s.unit for s in spends if RANK[s.unit] < RANK[unit] and most.of(s.unit) is None}
+        if finer and (before is None or before.most != most):
+            name = min(finer)
+            raise UsageError(
+                f"{name}s of data set {dataset!r} were spent on before: say how many of them one "
+                f"{unit} has at most, with --most-{name}s, so that this can be charged."
+            )
 
     def spend(self, number: int) -> Spend:
         """The open reservation of that number."""
@@ -274,67 +286,5 @@ class State:
         )
 
     def balance(self, dataset: str, unit: Unit) -> Balance:
-        account = self.account(dataset, unit)
-        tally = account.with_open(self._open_of(dataset, unit))
-        allowed, spent, total = account.allowed, account.spent.total(), tally.total()
-        return Balance(
-            dataset,
-            unit,
-            allowed,
-            spent,
-            Amount(_beyond(total.epsilon, spent.epsilon), _beyond(total.delta, spent.delta)),
-            Amount(_left(allowed.epsilon, total.epsilon), _left(allowed.delta, total.delta)),
-            tuple(sorted(tally.adjacencies)),
-        )
-
-    def _open_of(self, dataset: str, unit: Unit) -> list[Spend]:
-        return [s for s in self.open.values() if (s.dataset, s.promise.unit) == (dataset, unit)]
-
-
-def shown(number: Number) -> str:
-    """The shortest decimal that names it."""
-    return repr(float(number)).removesuffix(".0")
-
-
-def _exact(text: str) -> Number:
-    number = math.inf if text == "inf" else Fraction(text)
-    if number < 0:
-        raise ValueError("an amount is negative")
-    return number
-
-
-def _beyond(larger: Number, smaller: Number) -> Number:
-    """How far `larger` lies above `smaller`, or 0."""
-    return larger - smaller if larger > smaller else Fraction(0)
-
-
-def _left(allowed: Number, total: Number) -> Number:
-    return allowed if allowed == math.inf else _beyond(allowed, total)
-
-
-def _allow_command(dataset: str, unit: Unit) -> str:
-    return f"tacit budget allow {shlex.quote(dataset)} --unit {unit}"
-
-
-def _exceeded(
-    dataset: str, unit: Unit, allowed: Amount, before: Amount, asked: Amount, needed: Amount
-) -> BudgetExceeded:
-    """Names what fails: epsilon, or else delta."""
-    name = "epsilon" if needed.epsilon > allowed.epsilon else "delta"
-    letter = "ε" if name == "epsilon" else "δ"
-    ceiling, ask = getattr(allowed, name), getattr(asked, name)
-    short = getattr(needed, name) - ceiling
-    # With parts, more may be left for this part than for the whole data set.
-    left = Fraction(0) if getattr(before, name) > ceiling else max(Fraction(0), ask - short)
-    enough = Amount(max(allowed.epsilon, needed.epsilon), max(allowed.delta, needed.delta))
-    delta = f" --delta {shown(enough.delta)}" if enough.delta else ""
-    smaller = f"Ask for at most {letter} = {shown(left)}, or the" if left else "The"
-    return BudgetExceeded(
-        f"data set {dataset!r} per {unit}: asked {letter} = {shown(ask)}, left "
-        f"{letter} = {shown(left)} of {shown(ceiling)}, short by {shown(short)}. "
-        f"{smaller} holder can raise the ceiling: {_allow_command(dataset, unit)} "
-        f"--epsilon {shown(enough.epsilon)}{delta}",
-        asked=float(ask),
-        left=float(left),
-        shortfall=float(short),
-    )
+        used = {spend.adjacency for spend in self.spends_of(dataset)}
+        return self.account(dataset, unit).balance(self.open_of(dataset), used)

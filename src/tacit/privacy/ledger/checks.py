@@ -1,0 +1,58 @@
+"""What callers give to a ledger, checked; each error says what to give instead."""
+
+from __future__ import annotations
+
+from tacit.errors import UsageError
+from tacit.privacy.accounting.spend_cost import SpendCost
+from tacit.privacy.ledger.accounts import Charged
+from tacit.privacy.ledger.amounts import Amount
+from tacit.privacy.ledger.filter import Composition
+from tacit.privacy.promise import Adjacency, Promise, Unit
+
+__all__ = ["adjacency_of", "charged_of", "composition_of", "label", "most_of", "unit_of"]
+
+
+def unit_of(unit: Unit | str) -> Unit:
+    return Promise(1.0, unit=unit).unit  # type: ignore[arg-type]  # raises what to do
+
+
+def adjacency_of(adjacency: Adjacency | str) -> Adjacency:
+    return Promise(1.0, adjacency=adjacency).adjacency  # type: ignore[arg-type]  # the same
+
+
+def composition_of(name: Composition | str) -> Composition:
+    if name not in (Composition.ADDING, Composition.FILTER):
+        raise UsageError(f"composition must be 'adding' or 'filter', not {name!r}.")
+    return Composition(name)
+
+
+def most_of(name: str, number: int | None) -> int | None:
+    if number is not None and number < 1:
+        raise UsageError(f"{name} must be a whole number from 1 on, not {number!r}.")
+    return number
+
+
+def charged_of(
+    promise: Promise,
+    purpose: str,
+    part: str | None,
+    partition: str | None,
+    cost: SpendCost | None,
+) -> Charged:
+    """A spend as accounts see it."""
+    if part is None and partition is not None:
+        raise UsageError(f"a spend on partition {partition!r} names its part.")
+    if part is not None:
+        label("part", part)
+        partition = label("partition", partition or purpose)
+    amount = Amount.of(promise.epsilon, promise.delta)
+    return Charged(promise.unit, promise.adjacency, amount, cost, partition, part)
+
+
+def label(name: str, text: object) -> str:
+    """Names are shown on terminals and hashed: one printable line, short, without stray blanks."""
+    if not isinstance(text, str) or not text or text != text.strip():
+        raise UsageError(f"{name} must be a text without blanks at its ends, not {text!r}.")
+    if len(text) > 200 or not text.isprintable():
+        raise UsageError(f"{name} must be one printable line of at most 200 characters.")
+    return text

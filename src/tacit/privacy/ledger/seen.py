@@ -1,0 +1,101 @@
+"""How far this machine has seen a ledger: a mark kept apart from the ledger's file.
+
+An older copy of a ledger is a valid ledger, in which spends are missing. So after each write the
+number and hash of the newest entry are noted in the holder's home under the ledger's own name, and
+that name under the file's path; opening a ledger that has less, or something else, is an error. A
+mark that lags behind, as after a crash, only notices less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tacit.errors import LedgerTampered, UsageError
+from tacit.home import tacit_home
+from tacit.whole_file import write_whole
+
+__all__ = ["Mark", "check_history", "forget", "mark_at", "note", "remedy"]
+
+log = logging.getLogger("tacit.ledger")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The newest entry that was seen of a ledger."""
+
+    ledger: str
+    seq: int
+    head: str
+
+
+def mark_at(path: Path) -> Mark | None:
+    """What was seen of the ledger at this path."""
+    named = _read(_place("path", str(path)))
+    return None if named is None else _read(_place("ledger", named.ledger)) or named
+
+
+def note(path: Path, mark: Mark) -> None:
+    """Keep the mark, unless more was seen already."""
+    place, newest = _place("path", str(path)), _place("ledger", mark.ledger)
+    named, before = _read(place), _read(newest)
+    if named is None or named.ledger != mark.ledger:  # names the ledger; how far is noted once
+        _write(place, mark)
+    if before is None or before.seq < mark.seq:
+        _write(newest, mark)
+
+
+def forget(path: Path, ledger: str) -> None:
+    """The holder knows that an older copy is in use, or none."""
+    for place in (_place("path", str(path)), _place("ledger", ledger)):
+        place.unlink(missing_ok=True)
+
+
+def check_history(path: Path, ledger: str, hashes: list[str]) -> None:
+    """LedgerTampered if this machine has seen more of the ledger, or another one at this path."""
+    for mark in (mark_at(path), _read(_place("ledger", ledger))):
+        if mark is None:
+            continue
+        if mark.ledger != ledger:
+            raise LedgerTampered(f"{path} is another ledger than was here before. {remedy(path)}")
+        if len(hashes) < mark.seq or hashes[mark.seq - 1] != mark.head:
+            raise LedgerTampered(
+                f"{path} is older than what this machine has seen: entry {mark.seq} was there, and "
+                f"is missing or another one now (it ends with entry {len(hashes)}). Spends may be "
+                f"forgotten. {remedy(path)}"
+            )
+
+
+def remedy(path: Path) -> str:
+    return (
+        "Put the newest copy of it back. If there is none, "
+        f"`tacit budget recover --ledger {path}` goes on with what there is, and closes every "
+        "budget until you set it anew."
+    )
+
+
+def _place(kind: str, name: str) -> Path:
+    digest = hashlib.sha256(f"{kind}:{name}".encode()).hexdigest()[:32]
+    return tacit_home() / "seen" / f"{digest}.json"
+
+
+def _read(place: Path) -> Mark | None:
+    try:
+        body = json.loads(place.read_text(encoding="utf-8"))
+        return Mark(str(body["ledger"]), int(body["seq"]), str(body["head"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        log.warning("%s cannot be read: whether a ledger is the newest copy is not checked", place)
+        return None
+
+
+def _write(place: Path, mark: Mark) -> None:
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(place, json.dumps(asdict(mark)))
+    except (OSError, UsageError) as error:
+        log.warning("%s cannot be written (%s): an older copy may go unnoticed", place, error)
