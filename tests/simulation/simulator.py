@@ -23,8 +23,9 @@ from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.letters import context_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question
 from tacit.channels.federation.server import Server
-from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.federation.server_store import Round, ServerStore
 from tacit.channels.roles.letters import Letter
 from tacit.channels.roles.store import MEMORY, Store
 from tacit.channels.studies.study import Deadlines, Study, TakePart
@@ -34,7 +35,6 @@ from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
 from tacit.errors import TacitError, Unreachable
 from tacit.privacy.promise import Promise
-from tacit.programs.program import Query
 
 KEYS = [SigningKey.generate() for _ in range(6)]  # of servers and the aggregator
 
@@ -198,12 +198,13 @@ class WatchedServer(Server):
 
     drawn: dict[tuple[str, int], list[tuple[bytes, np.ndarray]]]
 
-    def _noisy_sum(self, number: int, query: Query, holders: tuple[str, ...]) -> bytes:
-        answer = super()._noisy_sum(number, query, holders)
-        exact = RingSum(query.length)
-        for bodies in self._store.bodies(number, "full", set(holders)):
+    def _noisy_sum(self, known: Round, question: Question) -> bytes:
+        answer = super()._noisy_sum(known, question)
+        number, holders = known.number, set(question.keys)
+        exact = RingSum(known.query.length)
+        for bodies in self._store.bodies(number, "full", holders):
             exact.add(bodies)
-        for seeds in self._store.bodies(number, "seed", set(holders)):
+        for seeds in self._store.bodies(number, "seed", holders):
             exact.add_seeds(seeds, context_of(self.study.digest, number))
         noise = np.frombuffer(answer, dtype="<i8") - exact.total.view(np.int64)
         self.drawn.setdefault((self._key.public_key, number), []).append((answer, noise))
