@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: env demo test check format bench clean
+.PHONY: env demo test test-long test-pythons check format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 env: $(READY)  ## the environment, in .venv
 
@@ -23,8 +23,14 @@ $(READY): pyproject.toml constraints.txt
 demo: env  ## the main job, one machine, no configuration
 	@$(BIN)/tacit demo
 
-test: env  ## all tests, on all cores
+test: env  ## all tests but the long ones, on all cores
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: env  ## the tests that take long: many random cases
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m long
+
+test-pythons: env  ## the distribution's Python and the newest one: what depends on Python itself
+	@.ci/pythons
 
 check: env  ## lint, types, import arrows
 	@$(BIN)/ruff check .

@@ -10,7 +10,6 @@ side also decrypts ciphertexts of the other. phe is under the GPL: it has an env
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import venv
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import children
 from tacit.cli.bench import Row
 from tacit.crypto.packing import Packing
 from tacit.crypto.paillier import PrivateKey, PublicKey
@@ -98,7 +98,7 @@ def _peer(python: Path, key: PrivateKey, vector: NDArray[np.int64]) -> dict[str,
         "ciphertexts": [int(c) for c in key.public.encrypt(SIGNED).values],
     }
     script = ROOT / "benchmarks" / "peers" / "phe_vector.py"
-    done = subprocess.run(
+    done = children.run(
         [str(python), str(script)],
         input=json.dumps(asked),
         capture_output=True,
@@ -133,7 +133,7 @@ def _environment(say: Callable[[str], None]) -> Path:
             "--disable-pip-version-check",
             *PEER,
         ]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        done = children.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unreachable(
                 f"{PEER_NAME} cannot be installed into .bench/phe: the package index does not "

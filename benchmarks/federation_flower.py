@@ -24,14 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation_parts.one_round import one_round
-from federation_parts.vectors import study_of, vector_of
+from federation_parts.vectors import clipped, study_of, vector_of
+from tacit import children
 from tacit.channels.federation.letters import Share, context_of
 from tacit.channels.roles.letters import read, write
 from tacit.channels.studies.study import Study
 from tacit.cli.bench import Row
 from tacit.crypto.ring import RingSum, from_ring, to_ring
 from tacit.crypto.sharing import split
-from tacit.programs.contribute import clipped_sum, decoded
+from tacit.programs.contribute import decoded
 from tacit.programs.program import Query
 
 HOLDERS, LENGTH, TURNS = 100, 10_000, 5
@@ -96,7 +97,7 @@ def secure_sum(study: Study, vectors: list[NDArray[np.float64]]) -> NDArray[np.f
 
 
 def _letters(vector: NDArray[np.float64], query: Query, context: bytes, place: int) -> list[bytes]:
-    shares = split(to_ring(clipped_sum(vector[None, :], query)), 2, context)
+    shares = split(to_ring(clipped(vector, query)), 2, context)
     parts = [
         Share(context, "seed", shares.seeds[0]),
         Share(context, "full", shares.full.astype("<u8").tobytes()),
@@ -111,15 +112,12 @@ def _partial(
     total = RingSum(query.length)
     total.add([share.body for share in shares if share.form == "full"])
     total.add_seeds([share.body for share in shares if share.form == "seed"], context)
-    (mechanism,) = study.levels().charge(query)
+    (mechanism,) = study.levels().charge(1, query)
     return mechanism.perturb(from_ring(total.total))
 
 
 def _query(study: Study) -> Query:
-    program = study.program()
-    query = program.query(study.first_state())
-    assert query is not None  # its first round
-    return query
+    return study.plan().stage(1).query
 
 
 def flower_seconds(
@@ -128,7 +126,7 @@ def flower_seconds(
     """Processor seconds of one round of SecAgg+, whose sum must be right."""
     script = HERE / "peers" / "flower_round.py"
     words = [str(word) for word in (python, script, holders, length, shares, threshold)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    done = children.run(words, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["error"] < 1e-4, "Flower's average is not the average of its vectors"
     return float(found["seconds"])
@@ -139,10 +137,10 @@ def _environment(say: Say) -> Path:
     finished = PLACE / "complete"
     if not finished.exists():
         say(f"making an environment with {FLOWER} in .bench/flwr, once …")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True)
+        children.run([sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True)
         for words in (["--no-deps", FLOWER], NEEDED):
             pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            subprocess.run([*pip, *words], check=True, capture_output=True)
+            children.run([*pip, *words], check=True, capture_output=True)
         finished.touch()
     return python
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from tacit import children
 from tacit.cli.bench import Row
 
 HOLDERS, LENGTHS, TURNS, KEPT_TURNS = 1000, (124, 10_000), 5, 3
@@ -82,7 +83,7 @@ def _once(kind: str, holders: int, length: int, mode: str) -> Took:
 
 
 def _process(module: str, *words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return children.start(
         [sys.executable, "-m", f"federation_parts.{module}", *map(str, words)],
         cwd=HERE,
         text=True,

@@ -48,7 +48,7 @@ from tacit.programs.itemsets import FrequentItemsets
 from tacit.programs.kmeans import KMeans
 from tacit.programs.levels import Levels
 from tacit.programs.logistic import Logistic
-from tacit.programs.program import Share, norm_for
+from tacit.programs.program import Block, Plan, Query, Stage, norm_for
 from utility_itemsets import LENGTHS, MINSUP, loss, pem
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -210,10 +210,11 @@ def mushroom(say: Say) -> list[Point]:
 
         def noisy(counts: Integers, bound: int) -> Reals:
             """Replacing one record moves at most `bound` counts, by one each."""
-            share = Levels.planned(promise, [Share("round", Fraction(1), len(LENGTHS))])
             norm = norm_for(promise)
+            block = Block("round", len(counts), norm, Fraction(1))
+            plan = Plan((Stage(Query((block,)), len(LENGTHS)),))
             size = bound if norm is Norm.L1 else math.sqrt(bound)
-            scale = float(share.multipliers["round"]) * size
+            scale = float(Levels.planned(promise, plan).multipliers["round"]) * size
             return counts + added(norm, scale, adders(method, FEW), counts.shape, generator)
 
         return pem(X, data.schema, noisy)

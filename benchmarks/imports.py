@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import datetime
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tacit import children
 from tacit.cli.bench import Row
 from tacit.errors import InternalFault
 
@@ -71,7 +71,7 @@ def _write(path: Path, record: Callable[[int], str], head: str, tail: str, size:
 def _imported(
     export: Path, importer: str, folder: str, options: dict[str, str]
 ) -> dict[str, float]:
-    ran = subprocess.run(
+    ran = children.run(
         [sys.executable, "-c", CHILD, export, importer, f"{folder}/me.db", json.dumps(options)],
         capture_output=True,
         text=True,

@@ -75,14 +75,13 @@ def _gradient_round(X: Any, y: Any) -> tuple[Any, Any, Any]:
     columns["y"] = {"type": "category", "categories": ["0", "1"], "role": "label"}
     schema = Schema.from_dict({"columns": columns})
     program, promise = Logistic(), Promise(1.0, 1e-6)
-    state = program.init(schema, promise)
-    batch = Encoded(X[:20_000], y[:20_000], None)
-    while (query := program.query(state)) is not None and query.blocks[0].name != "gradient":
-        state = program.reduce(decoded(record_sum(program, batch, state, query), query), state)
-    for _ in range(5):  # weights of a usual size
-        total = record_sum(program, batch, state, query)
-        state = program.reduce(decoded(total, query), state)
-    return program, state, program.query(state)
+    state = first = program.init(schema, promise)
+    batch = prepared(program, Encoded(X[:20_000], y[:20_000], None), first)
+    *before, gradient = program.plan(first)
+    for stage in (*before, *[gradient] * 5):  # then weights have a usual size
+        total = record_sum(program, batch, state, stage.query)
+        state = program.reduce(decoded(total, stage.query), state)
+    return program, state, gradient.query
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,6 +20,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # would time the machine.
 settings.register_profile("tacit", derandomize=True, deadline=None)
 settings.load_profile("tacit")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C means here what it means at a terminal, also for every process that is started.
+
+    A background job of a shell begins with SIGINT ignored; Python leaves it so, and children have
+    it from us. Once for each process of pytest: no test changes it.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

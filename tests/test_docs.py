@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import click
 import pytest
 
+from tacit import children
 from tacit.cli.main import cli
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(
+    done = children.run(
         command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, f"{shlex.join(command[-3:])}\n{done.stdout}\n{done.stderr}"

@@ -13,7 +13,6 @@ Errors: the root of the mean square of ‖T̂ − T‖₂ over repeated studies,
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import venv
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import children
 from tacit.cli.bench import Row
 from tacit.errors import CheckFailed, Unreachable
 from tacit.privacy.mechanisms import PQPerturbation, RandomisedResponse
@@ -135,7 +135,7 @@ def _peer(
         ],
     }
     script = ROOT / "benchmarks" / "peers" / "pure_ldp_reports.py"
-    done = subprocess.run(
+    done = children.run(
         [str(python), str(script)],
         input=json.dumps(asked),
         capture_output=True,
@@ -161,7 +161,7 @@ def _environment(say: Callable[[str], None]) -> Path:
         say(f"making an environment for {PEER_NAME} …")
         venv.create(folder, with_pip=True, clear=True)
         install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        done = subprocess.run([*install, *PEER], capture_output=True, text=True, check=False)
+        done = children.run([*install, *PEER], capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unreachable(
                 f"{PEER_NAME} cannot be installed into .bench/pure-ldp: the package index does not "

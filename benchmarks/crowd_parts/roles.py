@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tacit import children
 from tacit.channels.crowd.cards import onion_key
 from tacit.channels.crowd.plan import PlanTerms
 from tacit.channels.crowd.proposal import Proposal
@@ -54,7 +55,7 @@ class Roles:
     def _start(self, name: str, words: list[str]) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         with (self.root / f"{name}.log").open("wb") as log:
-            self.running[name] = subprocess.Popen(
+            self.running[name] = children.start(
                 [sys.executable, *words, str(self.root / "study.toml"), "--json"],
                 cwd=HERE.parent,
                 env={**kept, "TACIT_HOME": str(self.root / name)},

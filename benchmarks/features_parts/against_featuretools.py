@@ -14,7 +14,6 @@ the two are compared per instance.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from features_parts.trips import NUMBERS, WINDOWS, Trips, features, trips
+from tacit import children
 from tacit.cli.bench import Row
 from tacit.errors import CheckFailed, UsageError
 from tacit.personal.durations import DAY, SECOND
@@ -61,9 +61,9 @@ def rows(say: Say, quick: bool) -> Iterator[Row]:
 
 def _environment(folder: Path, say: Say) -> Path:
     say(f"an environment with {', '.join(PINS[:3])} …")
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
+    children.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
     python = folder / "env" / "bin" / "python"
-    done = subprocess.run([str(python), "-m", "pip", "install", "-q", *PINS], check=False)
+    done = children.run([str(python), "-m", "pip", "install", "-q", *PINS], check=False)
     if done.returncode:
         raise UsageError("the peer cannot be installed: pip said why above.")
     return python
@@ -103,7 +103,7 @@ def _theirs(python: Path, folder: Path, data: Trips, asked: int) -> float:
         pa.table({"car": data.cars.astype(np.int64), "time": cutoffs}), folder / "instances.parquet"
     )
     command = [str(python), "-W", "ignore", str(PEER), str(folder), str(asked)]
-    subprocess.run([*command, *map(str, WINDOWS)], check=True)
+    children.run([*command, *map(str, WINDOWS)], check=True)
     return float((folder / "seconds.txt").read_text())
 
 

@@ -14,7 +14,7 @@ from federation_parts.summed import Integers, Mechanisms, Noise
 from tacit.privacy import Promise
 from tacit.privacy.bound import Norm, round_up
 from tacit.programs.levels import Levels
-from tacit.programs.program import Block, Share, norm_for
+from tacit.programs.program import Block, Plan, Query, Stage, norm_for
 
 __all__ = ["added", "by_everyone", "gradient_descent"]
 
@@ -102,5 +102,6 @@ def _gradient_scale(width: int, promise: Promise, rounds: int) -> tuple[Norm, fl
     """The noise of one of all rounds. A residual is below 1, so ‖gradient‖ ≤ ‖record‖."""
     norm = norm_for(promise)
     bound = Fraction(ATTRIBUTES) if norm is Norm.L1 else round_up(math.sqrt(ATTRIBUTES))
-    levels = Levels.planned(promise, [Share("gradient", Fraction(1), rounds)])
-    return norm, float(levels.mechanism(Block("gradient", width, norm, bound)).scale)
+    block = Block("gradient", width, norm, bound)
+    levels = Levels.planned(promise, Plan((Stage(Query((block,)), rounds),)))
+    return norm, float(levels.mechanism(block).scale)

@@ -25,7 +25,7 @@ from federation_parts.vectors import key_of, study_of
 from tacit.channels.federation.server_service import ServerService
 from tacit.channels.roles.events import Events
 from tacit.channels.roles.letters import Letter
-from tacit.programs.files import to_bytes
+from tacit.programs.states import state_bytes
 from tacit.wire.loop import run
 from tacit.wire.service import Service
 
@@ -47,7 +47,7 @@ def ours(holders: int, length: int, folder: Path) -> ServerService:
     study = study_of(holders, length)
     tell = Events(folder, "server", study.name)
     service = ServerService(study, key_of("server-0"), folder, HOST, 0, tell)
-    state = to_bytes(study.first_state())
+    state = state_bytes(study.first_state())
     service.server.answer_all([(study.aggregator.key, Letter("open", 1, state))])
     return service
 

@@ -23,7 +23,7 @@ from tacit.programs.contribute import decoded
 from tacit.programs.files import to_bytes
 from tacit.programs.holding import Holding
 from tacit.programs.levels import Levels
-from tacit.programs.program import Program
+from tacit.programs.program import Plan, Program
 
 __all__ = ["Integers", "Mechanisms", "Noise", "by_servers", "check_federated", "summed"]
 
@@ -43,12 +43,15 @@ def summed(
 ) -> Any:
     """The model of (X, y), or (X,), however many hold it; the program reckons with so many adders
     of noise."""
-    holding = Holding(program, ArrayRecords(*data), promise, Serial().map_sum)
-    state, number = program.init(schema, reckoned(promise, math.sqrt(adders))), 0
-    levels = Levels.planned(promise, program.plan(state))
-    while (query := program.query(state)) is not None:
-        number += 1
-        total, mechanisms = holding.sum(state, query), levels.charge(query)
+    state = first = program.init(schema, reckoned(promise, math.sqrt(adders)))
+    holding = Holding(program, first, ArrayRecords(*data), promise, Serial().map_sum)
+    plan = Plan(tuple(program.plan(first)))
+    levels = Levels.planned(promise, plan)
+    for number in range(1, plan.rounds + 1):
+        query = program.asked(state, plan.stage(number).query)
+        if query is None:
+            break
+        total, mechanisms = holding.sum(state, query), levels.charge(number, query)
         if mechanisms:  # none without privacy
             total = total + noise(mechanisms, number)
         state = program.reduce(decoded(total, query), state)

@@ -28,8 +28,8 @@ from tacit.channels.federation.letters import Holders, Share, digest_of
 from tacit.channels.roles.letters import write
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
-from tacit.programs.files import to_bytes
 from tacit.programs.program import Query
+from tacit.programs.states import state_bytes
 from tacit.wire.loop import run
 from tacit.wire.message import Message
 
@@ -50,9 +50,9 @@ class Answer:
 def requests(study: Study, length: int) -> Iterator[bytes]:
     """A full share of each holder. (A real server gets a 32-byte seed of every other holder.)"""
     state, query = _first_round(study)
-    digest = digest_of(to_bytes(state))
+    digest = digest_of(state_bytes(state))
     bodies = [
-        write(Share(digest, "full", giving(vector_of(i, length))(state, query).total.tobytes()))
+        write(Share(digest, "full", giving(vector_of(i, length))(1, state, query).total.tobytes()))
         for i in range(min(DISTINCT, len(study.holders)))
     ]
     for place, holder in enumerate(study.holders):
@@ -60,11 +60,7 @@ def requests(study: Study, length: int) -> Iterator[bytes]:
 
 
 def _first_round(study: Study) -> tuple[Any, Query]:
-    program = study.program()
-    state = study.first_state()
-    query = program.query(state)
-    assert query is not None  # its first round
-    return state, query
+    return study.first_state(), study.plan().stage(1).query
 
 
 def closing(study: Study) -> bytes:
@@ -143,7 +139,7 @@ async def main(port: int, holders: int, length: int, kept: bool) -> None:
 
 def _true_sum(study: Study, length: int) -> NDArray[np.int64]:
     state, query = _first_round(study)
-    given = [giving(vector_of(i, length))(state, query).total for i in range(DISTINCT)]
+    given = [giving(vector_of(i, length))(1, state, query).total for i in range(DISTINCT)]
     counts = [len(study.holders[i::DISTINCT]) for i in range(DISTINCT)]
     true: NDArray[np.int64] = np.add.reduce(
         [total * count for total, count in zip(given, counts, strict=True)]

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,8 +32,8 @@ from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
-from tacit.programs.contribute import clipped_sum
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.contribute import Prepared, record_sum
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 Reals = NDArray[np.float64]
 
@@ -45,6 +46,9 @@ PLACE = "https://127.0.0.1:1"  # in the study; benchmarks bind any free port
 
 @dataclass(frozen=True, slots=True)
 class Total:
+    grows: ClassVar[tuple[str, ...]] = ("total",)
+    varies: ClassVar[tuple[str, ...]] = ()
+
     norm: str
     length: int
     total: Reals  # empty before the round
@@ -63,16 +67,12 @@ class VectorSum(Program[Total, Total]):
     def init(self, schema: Schema, promise: Promise) -> Total:
         return Total(norm_for(promise).value, self.length, np.zeros(0))
 
-    def plan(self, state: Total) -> Sequence[Share]:
-        return [Share("sum", Fraction(1))]
+    def plan(self, first: Total) -> Sequence[Stage]:
+        block = Block("sum", first.length, Norm(first.norm), Fraction(RADIUS))
+        return [Stage(Query((block,)))]
 
-    def query(self, state: Total) -> Query | None:
-        if len(state.total):
-            return None
-        return Query((Block("sum", state.length, Norm(state.norm), Fraction(RADIUS)),))
-
-    def map(self, batch: Encoded, state: Total) -> Reals:
-        raise NotImplementedError("holders of a benchmark give their vector as it is: `giving`")
+    def map(self, batch: Encoded, state: Total, query: Query) -> Reals:
+        return batch.X
 
     def reduce(self, total: Reals, state: Total) -> Total:
         return replace(state, total=total)
@@ -81,11 +81,17 @@ class VectorSum(Program[Total, Total]):
         return state
 
 
+def clipped(vector: Reals, query: Query) -> NDArray[np.int64]:
+    """One vector as a holder adds it: shortened to the bound, in whole steps."""
+    batch = Prepared(Encoded(vector[None, :], None, None))
+    return record_sum(VectorSum(query.length), batch, None, query)
+
+
 def giving(vector: Reals) -> Contribute:
     """A holder's part in the round: its one vector, clipped and rounded."""
 
-    def contribute(state: object, query: Query) -> Sum:
-        return Sum(clipped_sum(vector[None, :], query))
+    def contribute(number: int, state: object, query: Query) -> Sum:
+        return Sum(clipped(vector, query))
 
     return contribute
 

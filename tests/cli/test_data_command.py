@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tacit import children
 from tacit.data import Schema, derive
 
 TEXT = "age,town\n31,Ulm\n77,Bonn\n"
@@ -28,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tacit(*words: str, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from tacit.cli.main import main; main()", "data", *words]
     options = {"stdin": subprocess.DEVNULL, **options}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    done = children.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == code, done.stderr
     return done
 

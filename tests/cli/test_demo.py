@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from tacit import children
 from tacit.channels.studies.study import Study
 from tacit.cli.demo import Result
 from tacit.cli.demo_compare import Comparison
@@ -57,7 +57,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def _said(folder: Path, words: list[str]) -> str:
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-m", "tacit.cli", *words],
         cwd=folder,
         env={**os.environ, "TACIT_HOME": str(folder / "home"), "PYTHONWARNINGS": "error"},

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import tacit.errors as errors
+from tacit import children
 from tacit.cli.main import COMMANDS, main
 
 HEAVY = {"numpy", "scipy", "sklearn", "pyarrow", "dp_accounting", "matplotlib", "rich", "pandas"}
@@ -32,7 +32,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "print('LOADED', *sorted({m.split('.')[0] for m in sys.modules}))\n"
     )
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stdout.split("LOADED")[1].split())
@@ -94,7 +94,7 @@ def test_the_drawn_tree_is_the_real_one() -> None:
 
 
 def test_modules_run(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-m", "tacit.cli", "--version"],
         capture_output=True,
         timeout=60,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit import children
 from tacit.cli.main import main
 from tacit.data import load_dataset
 from tacit.errors import DatasetError
@@ -301,7 +302,7 @@ def founder(folder: Path) -> Iterator[str]:
     """A peer without data, in a process of its own: its address and key."""
     home = folder / "founder"
     environment = {**os.environ, "TACIT_HOME": str(home)}
-    process = subprocess.Popen(
+    process = children.start(
         [sys.executable, "-m", "tacit.cli", *words(data=None, cycle="0.2")],
         env=environment,
         stdout=subprocess.DEVNULL,

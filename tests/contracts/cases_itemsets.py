@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -33,7 +34,7 @@ LONGEST = 4
 CUT = BASKETS * (np.cumsum(BASKETS, axis=1) <= LONGEST)  # the public rule
 
 
-def textbook(X: np.ndarray, minsup: float, most: int):
+def textbook(X: np.ndarray, minsup: float, most: int) -> Callable[[Itemsets], None]:
     wanted = {
         items: int(count)
         for length in range(1, most + 1)

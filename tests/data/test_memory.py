@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+
+from tacit import children
 
 LIMIT_MB = 150  # measured: about 100, for a file a tenth of the size too
 PROBE = """
@@ -30,7 +31,7 @@ LINES = [f"0.{i:06d},0.5,{1 / (i + 1):.9f},0.25,{'ab'[i % 2]}\n" for i in range(
 
 
 def growth(path: Path) -> tuple[int, int]:
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-c", PROBE, str(path)], capture_output=True, text=True, check=True
     )
     rows, grown = map(int, done.stdout.split())

@@ -18,7 +18,9 @@ REFUSAL = "^a value is NaN or infinite: treat missing values in the schema.$"
 
 
 @given(bad=BAD, row=st.integers(0, 9), column=st.integers(0, 2), kind=st.sampled_from("fd"))
-def test_a_value_that_is_not_finite_is_refused(bad: float, row: int, column: int, kind: str) -> None:
+def test_a_value_that_is_not_finite_is_refused(
+    bad: float, row: int, column: int, kind: str
+) -> None:
     X = np.zeros((10, 3), dtype=kind)
     ArrayRecords(X)
     X[row, column] = bad

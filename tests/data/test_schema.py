@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit import children
 from tacit.data import Column, Layout, Schema
 from tacit.errors import SchemaError
 
@@ -215,6 +215,6 @@ def test_a_schema_needs_no_pyarrow_and_a_table_says_how_to_get_it() -> None:
         "try:\n    from tacit.data import read_batches\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("UsageError")
     assert "pip install 'tacit[tables]'" in done.stdout

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
+from tacit import children
 from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
@@ -121,7 +122,7 @@ class Roles:
         log = self.root / name / f"life-{life}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         with log.open("wb") as errors:
-            popen = subprocess.Popen(
+            popen = children.start(
                 [sys.executable, *armed, *self._words(name), *words.split()],
                 env={**environment, "TACIT_HOME": str(self.root / name)},
                 cwd=self.root / name,
@@ -329,15 +330,21 @@ def expected_model(
     state = study.first_state()
     levels = [study.levels() for _ in study.servers]
     for number, records in enumerate(of_round, start=1):
-        query = program.query(state)
+        query = program.asked(state, study.plan().stage(number).query)
         assert query is not None
         table = TableRecords(pyarrow.table(dict(zip("xy", records.T, strict=True))), encoder)
-        total = Holding(program, table, promise, Serial().map_sum).sum(state, query)
+        holding = Holding(program, study.first_state(), table, promise, Serial().map_sum)
+        total = holding.sum(state, query)
         for place in range(len(study.servers)):
-            level = levels[place] if study.online is None else study.window_levels(query)
+            online = study.online is not None
+            mechanisms = (
+                study.window_levels(number).charge(1, query)
+                if online
+                else levels[place].charge(number, query)
+            )
             seed = seed_of(lives[place].get(number, 1))
             source = SeededRandomness(f"{seed} server {place} round {number}")
-            for (_, slot), mechanism in zip(query.slices(), level.charge(query), strict=True):
+            for (_, slot), mechanism in zip(query.slices(), mechanisms, strict=True):
                 total[slot] = mechanism.perturb(total[slot], source)
         state = program.reduce(decoded(total, query), state)
     return model_bytes(program.result(state), program, study.schema)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit import children
 from tacit.channels.peers.library import Library
 from tacit.channels.peers.pact import Pact, pact_from_bytes
 from tacit.channels.peers.publication import Publication, checked
@@ -74,7 +75,7 @@ class Peers:
         self.lives[name] += 1
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         with (self.root / name / f"life-{self.lives[name]}.log").open("wb") as log:
-            self.running[name] = subprocess.Popen(
+            self.running[name] = children.start(
                 [sys.executable, *program, *words],
                 env={**kept, "TACIT_HOME": str(self.root / name), "OMP_NUM_THREADS": "1"},
                 cwd=self.root / name,

@@ -6,7 +6,6 @@ the same, its certificate must verify, and every party that was averaged has pai
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from federation_processes import HOLDERS, NAME, Roles, hash_of, reserved
 
+from tacit import children
 from tacit.channels.studies.study import (
     Chosen,
     Consortium,
@@ -126,7 +126,7 @@ def check_the_end(members: Members, averaged: tuple[str, ...] = HOLDERS, attempt
     assert begun == list(range(1, attempts + 1))
     assert {members.model(name) for name in ("aggregator", *averaged)} == {members.model()}
     words = [sys.executable, "-m", "tacit.cli", "verify", f"{NAME}.safetensors", "--signer"]
-    found = subprocess.run(
+    found = children.run(
         [*words, members.study.aggregator.key],
         cwd=members.root / "aggregator",
         capture_output=True,

@@ -7,7 +7,6 @@ started again has another seed: rounds that it has answered must not change.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,8 @@ from federation_processes import (
     federation,
     made_up_records,
 )
+
+from tacit import children
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs kill -9 and /proc")
 
@@ -61,7 +62,7 @@ def check_the_end(roles: Roles, lost: tuple[int, ...] = ()) -> None:
 def check_certificate(roles: Roles) -> None:
     words = [sys.executable, "-m", "tacit.cli", "verify", f"{NAME}.safetensors", "--signer"]
     command = [*words, roles.study.aggregator.key]
-    found = subprocess.run(command, cwd=roles.root / "aggregator", capture_output=True, timeout=120)
+    found = children.run(command, cwd=roles.root / "aggregator", capture_output=True, timeout=120)
     assert found.returncode == 0, found.stderr
     certificate = roles.certificate()
     part = certificate.participation

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tacit import children
 from tacit.privacy.ledger import Ledger
 
 CHILDREN = Path(__file__).with_name("ledger_children.py")
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and 
 
 def start(*words: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-W", "ignore", str(CHILDREN), *map(str, words)]
-    return subprocess.Popen(
+    return children.start(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

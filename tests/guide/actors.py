@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from tacit import children
+
 COMMANDS = re.compile(r"^```console as (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SCHEMA = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATIENCE = 400.0  # seconds until a test gives up: only a defect or a dead machine takes so long
@@ -68,7 +70,7 @@ class Somebody:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_L")}
         home = {"TACIT_HOME": str(self.folder / "home")}
         with log.open("wb") as said:
-            popen = subprocess.Popen(
+            popen = children.start(
                 ["bash", "-c", f"exec {words.removesuffix(' &')}"],
                 cwd=self.folder,
                 env={**kept, **home, **self.variables},

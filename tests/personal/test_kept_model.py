@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from planted import planted
 
+from tacit import children
 from tacit.errors import InputError
 from tacit.personal.learning.calibration import Calibration, Curve
 from tacit.personal.learning.kept import from_bytes, to_bytes
@@ -68,7 +68,7 @@ def test_in_a_fresh_process(tmp_path: Path) -> None:
         "trained = from_bytes(Path(sys.argv[2]).read_bytes())\n"
         "print(trained.notes == (), *trained.answers(planted(8, seed=9))[:, 1])\n"
     )
-    ran = subprocess.run(
+    ran = children.run(
         [sys.executable, "-c", code, str(Path(__file__).parent), str(kept)],
         capture_output=True,
         check=True,

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tacit import children
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.personal.events import Event, EventType, moment
 from tacit.personal.importers.export import Export
@@ -155,7 +156,7 @@ def test_an_import_that_is_killed_leaves_no_trace(store: Store, tmp_path: Path) 
         store=str(store.path),
         export=str(export(tmp_path, 8_000, "long.txt")),
     )
-    child = subprocess.Popen(
+    child = children.start(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert child.stdout is not None

@@ -88,9 +88,7 @@ def fullness(name: str, promise: Promise, values: dict[str, Any]) -> list[float]
     order = {Norm.L1: 1, Norm.L2: 2}
     return [
         float(np.linalg.norm(rows[0].astype(float), ord=order[block.norm]) / block.limit)
-        for block, rows in zip(
-            query.blocks, unshortened(program, batch, state, query), strict=True
-        )
+        for block, rows in zip(query.blocks, unshortened(program, batch, state, query), strict=True)
     ]
 
 

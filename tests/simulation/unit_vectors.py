@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema
+from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
-from tacit.programs.program import Block, Program, Query, Share, norm_for
+from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 SCHEMA = Schema(columns=(Column(name="place", type="number", bounds=(0.0, 1e6)),))
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
+    varies: ClassVar[tuple[str, ...]] = ("round", "totals")
+
     norm: str
     round: int
     totals: NDArray[np.float64]
@@ -39,17 +43,12 @@ class UnitVectors(Program[Seen, Seen]):
     def init(self, schema: Schema, promise: Promise) -> Seen:
         return Seen(norm_for(promise).value, 0, np.zeros((self.rounds, self.holders)))
 
-    def plan(self, state: Seen) -> Sequence[Share]:
-        return [Share("unit", Fraction(1), self.rounds)]
-
-    def query(self, state: Seen) -> Query | None:
-        if state.round == self.rounds:
-            return None
+    def plan(self, first: Seen) -> Sequence[Stage]:
         # Noise in whole steps is exact in a float, so totals can be checked to the last bit.
-        step = Fraction(1, 2**10)
-        return Query((Block("unit", self.holders, state.norm, Fraction(1), step),))  # type: ignore[arg-type]
+        block = Block("unit", self.holders, Norm(first.norm), Fraction(1), Fraction(1, 2**10))
+        return [Stage(Query((block,)), self.rounds)]
 
-    def map(self, batch: Encoded, state: Seen) -> np.ndarray:
+    def map(self, batch: Encoded, state: Seen, query: Query) -> np.ndarray:
         rows = np.zeros((len(batch.X), self.holders))
         rows[np.arange(len(batch.X)), batch.X[:, 0].astype(int)] = 1.0
         return rows

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tacit import children
 from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
@@ -110,7 +111,7 @@ class World:
         environment = {**os.environ, **threads, "TACIT_HOME": str(home)}
         environment.pop("TACIT_LEDGER", None)
         with (home / "log.txt").open("wb") as log:
-            self.processes[name] = subprocess.Popen(  # noqa: S603 - our own command
+            self.processes[name] = children.start(
                 [sys.executable, "-m", "tacit.cli", *words],
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -249,8 +249,10 @@ async def _serve_collector(
 async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """Until the work is done, or somebody asks us to end: a role may be stopped any time."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGTERM, stopped.set)
+    # A background job of a shell begins with SIGINT ignored: Ctrl-C is meant for another then.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGINT, stopped.set)
     tasks = {asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())}
     done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in rest:

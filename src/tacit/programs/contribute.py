@@ -25,6 +25,7 @@ from tacit.programs.program import Block, Program, Query
 
 __all__ = [
     "Prepared",
+    "clipped",
     "decoded",
     "holder_sum",
     "person_sum",
@@ -68,13 +69,13 @@ def record_sum(
     """The batch's sum when every record is a unit. `clip` is off only where nothing is private."""
     if not clip:
         return _joined(c.unclipped() for c in _contributions(program, ready, state, query))
-    parts = _clipped(program, ready, state, query)
+    parts = clipped(program, ready, state, query)
     return _joined(p.total(b.limit) for p, b in zip(parts, query.blocks, strict=True))
 
 
 def record_rows(program: Program[Any, Any], ready: Prepared, state: Any, query: Query) -> Integers:
     """What each record adds: one row each."""
-    parts = _clipped(program, ready, state, query)
+    parts = clipped(program, ready, state, query)
     return np.hstack([part.rows() for part in parts])
 
 
@@ -161,7 +162,7 @@ def _within(rows: Integers, query: Query) -> Integers:
     )
 
 
-def _clipped(
+def clipped(
     program: Program[Any, Any], ready: Prepared, state: Any, query: Query
 ) -> Sequence[Contribution]:
     """Every record's contribution to every block, in whole numbers within the block's bound."""

@@ -22,7 +22,9 @@ __all__ = ["EXTREMES", "damaged", "hostile_records", "hostile_states"]
 Array = NDArray[Any]
 
 TINY, LEAST, MOST = 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308
-MAGNITUDES = (TINY, LEAST, 1e-300, 1e-160, 1e-9, 2.0**-17, 0.5, 1.0, 3.0, 2.0**20, 2.0**53, 1e154, 1e300, MOST)  # fmt: skip
+MAGNITUDES = (
+    TINY, LEAST, 1e-300, 1e-160, 1e-9, 2.0**-17, 0.5, 1.0, 3.0, 2.0**20, 2.0**53, 1e154, 1e300, MOST
+)  # fmt: skip
 EXTREMES = (0.0, -0.0, *MAGNITUDES, *(-value for value in MAGNITUDES))
 NOT_FINITE = (np.nan, np.inf, -np.inf)
 WHOLE = (0, 1, -1, 2, 7, 50, 2**31 - 1, 2**53 + 1, 2**63 - 1, -(2**63))
@@ -34,11 +36,11 @@ def hostile_states(known: Sequence[Any], generator: Generator, count: int) -> It
     kind = type(known[0])
     names = sorted(varying(kind))
     for _ in range(count if names else 1):
-        state = known[generator.integers(len(known))]
+        state, other = (known[int(generator.integers(len(known)))] for _ in range(2))
         several = generator.integers(1, len(names) + 1) if generator.integers(3) == 0 else 1
         chosen = generator.choice(names, several, replace=False) if names else ()
-        other = known[generator.integers(len(known))]
-        changes = {str(n): _changed(getattr(state, n), getattr(other, n), generator) for n in chosen}
+        pairs = ((str(name), getattr(state, name), getattr(other, name)) for name in chosen)
+        changes = {name: _changed(value, also, generator) for name, value, also in pairs}
         try:
             yield state_bytes(replace(state, **changes))
         except (ValueError, TypeError, ArithmeticError):
@@ -60,6 +62,7 @@ def hostile_records(X: Array, y: Array | None, generator: Generator, own: int = 
     alternating = np.where(np.arange(width) % 2, 1.0, -1.0)
     rows: list[Any] = [np.full(width, value) for value in (*NOT_FINITE, 0.0, -0.0)]
     rows += [alternating * value for value in (1.0, 0.5, 2.0**-17, TINY, 1e6, 1e300, MOST)]
+    rows += [np.full(width, value) for value in (1 / 3, -0.7)]  # equal: they lie on many ties
     rows += [np.ones(width), -np.ones(width), np.eye(width)[width // 2], alternating * np.nan]
     for value in (*NOT_FINITE, 1e300, 1.0):
         spoilt = X[generator.integers(len(X))].copy()
@@ -167,7 +170,7 @@ def _rows_repeated(value: Array, generator: Generator) -> Array:
 def _balanced(value: Array, generator: Generator) -> Array:
     """Entries of which any column adds up to about nothing: what is left is rounding."""
     found = generator.normal(size=value.shape)
-    return np.asarray(found - found.mean(axis=0) if value.ndim else found)
+    return np.asarray(found - found.sum(axis=0) / max(1, len(found)) if value.ndim else found)
 
 
 def _magnitude(generator: Generator) -> float:
@@ -192,9 +195,10 @@ _FLOATS: list[Callable[[Array, Generator], Any]] = [
     lambda v, g: _one_entry(v, g.choice(NOT_FINITE), g) if g.integers(8) == 0 else v,
 ]
 
+_WHOLE = (0, -1, 1, 10_000, np.iinfo(np.int32).max, np.iinfo(np.int32).min)
 _INTEGERS: list[Callable[[Array, Generator], Any]] = [
-    lambda v, g: np.full(v.shape, g.choice((0, -1, 1, np.iinfo(v.dtype).max, np.iinfo(v.dtype).min))),
-    lambda v, g: _one_entry(v, g.choice((-1, 0, 1, 10_000, np.iinfo(v.dtype).min)), g),
+    lambda v, g: np.full(v.shape, g.choice(_WHOLE)),
+    lambda v, g: _one_entry(v, g.choice(_WHOLE), g),
     lambda v, g: g.integers(-1, 12, v.shape),
     _rows_repeated,
     lambda v, g: v[::-1].copy() if v.ndim else v,

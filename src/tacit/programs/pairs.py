@@ -66,9 +66,10 @@ class Pairs(Contribution):
 
 
 def _sizes(whole: Reals, limit: int, norm: Norm) -> Reals:
-    """Of each triangle: its length in L1, its squared length in L2, never less than it is.
+    """Of each triangle: its length in L1, its squared length in L2, never less than it is but for a
+    few roundings, which `fitting` allows for.
 
-    Every sum is of whole numbers below 2^53, so that its order does not matter.
+    Sums are of whole numbers: exact below 2^53, and beyond it always in the same order.
     """
     squares = sizes_of(whole, Norm.L2)
     if norm is Norm.L1:

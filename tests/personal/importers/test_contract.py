@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import pytest
 
+from tacit import children
 from tacit.errors import InputError
 from tacit.personal.events import EventType
 from tacit.personal.importers.contract import ImporterContract
@@ -137,4 +137,4 @@ def test_the_contract_needs_no_pytest() -> None:
         "import sys; sys.modules['pytest'] = None\n"
         "from tacit.personal.importers.contract import ImporterContract\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    children.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tacit import children
 from tacit.errors import UsageError
 from tacit.privacy import Bound, Release
 from tacit.privacy.accounting import Cost, cost, delta_of, epsilon_of
@@ -212,4 +212,4 @@ def test_importing_and_gaussians_do_not_load_dp_accounting() -> None:
         "calibrate(Promise(1.0), [Release('laplace', Bound('L1', 1), Fraction(1))])\n"
         "assert 'dp_accounting' not in sys.modules and 'scipy.stats' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    children.run([sys.executable, "-c", code], check=True, timeout=120)
