@@ -27,7 +27,7 @@ from tacit.channels.federation.seals import Question
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import Round, ServerStore
 from tacit.channels.roles.letters import Letter
-from tacit.channels.roles.store import MEMORY, Store
+from tacit.channels.roles.store import MEMORY, PENDING, Store
 from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.ring import RingSum
@@ -53,6 +53,9 @@ class Chances:
     silence: float = 0.0
     leave: float = 0.0
     delay: float = 1.0
+    keep: float = 0.0  # a copy of a store at a write
+    put_back: float = 0.0  # a copy instead of the store, after a crash
+    fresh: bool = False  # noise that is drawn anew in each life, also after a copy was put back
 
 
 @dataclass
@@ -97,6 +100,8 @@ def crashing(kind: type[Store], world: World) -> Callable[[str], Any]:
         def __init__(self, study: str) -> None:
             super().__init__(MEMORY, study)
             self.made = True
+            self.copies = [self.database.serialize()]
+            self.put_back = 0
 
         @contextmanager
         def transaction(self) -> Iterator[None]:
@@ -104,8 +109,20 @@ def crashing(kind: type[Store], world: World) -> Callable[[str], Any]:
                 yield
                 if self.made and world.happens(world.chances.crash):
                     raise Crash  # before it is durable: rolled back
+            if self.made and world.happens(world.chances.keep):
+                self.copies.append(self.database.serialize())
             if self.made and world.happens(world.chances.crash):
                 raise Crash  # after it is durable, before anybody hears of it
+
+        def start(self) -> None:
+            """What a start finds: the store as it was left or, by chance, an older copy of it."""
+            if self.copies and world.happens(world.chances.put_back):
+                self.made = False
+                self.database.deserialize(world.chance.choice(self.copies))
+                self.database.execute("UPDATE identity SET restored = ?", (f"{PENDING}now",))
+                self._come_back()
+                self.restored, self.made = "now", True
+                self.put_back += 1
 
     return Crashing
 
@@ -243,6 +260,7 @@ class AggregatorNode(Node):
 class HolderNode(Node):
     network: Network
     key: str
+    outbox: Any
     silent_until: float = 0.0
     left = False
 
@@ -344,7 +362,12 @@ def simulate(
     ]
     journal = crashing(Journal, world)(study.digest)
     AggregatorNode.network = HolderNode.network = network
-    aggregator = AggregatorNode(world, lambda: Aggregator(study, keys[-1], journal, world.now))
+
+    def aggregating() -> Aggregator:
+        journal.start()
+        return Aggregator(study, keys[-1], journal, world.now)
+
+    aggregator = AggregatorNode(world, aggregating)
     network.nodes = {key.public_key: node for key, node in zip(keys, nodes, strict=False)}
     network.nodes[study.aggregator.key] = aggregator
     purses = [purse(study, place) for place in range(holders)]
@@ -377,9 +400,13 @@ def _server(
 ) -> Callable[[], Server]:
     def make() -> Server:
         WatchedServer.drawn = drawn
-        # Another life draws other noise: had it drawn twice for one round, it would show.
+        store.start()
+        # Another life draws other noise: had it drawn twice for one round, it would show. After a
+        # restore that is as it must be, and the noise is derived as in earnest.
         life = world.chance.getrandbits(64)
-        return WatchedServer(study, key, store, lambda n: SeededRandomness(f"{life} {n}"))
+        derived = world.chances.put_back > 0 and not world.chances.fresh
+        seeded = None if derived else lambda n: SeededRandomness(f"{life} {n}")
+        return WatchedServer(study, key, store, seeded)
 
     return make
 
@@ -391,7 +418,11 @@ def _holder(study: Study, world: World, place: int, purse: Any) -> HolderNode:
     node = HolderNode.__new__(HolderNode)
     node.key = key
     source = SeededRandomness(f"{world.seed} {place}")
-    Node.__init__(
-        node, world, lambda: Holder(study, key, outbox, contribute, purse.of_a_new_life(), source)
-    )
+
+    def holding() -> Holder:
+        outbox.start()
+        return Holder(study, key, outbox, contribute, purse.of_a_new_life(), source)
+
+    Node.__init__(node, world, holding)
+    node.outbox = outbox
     return node

@@ -70,6 +70,12 @@ class Holder:
                 f"this key is not among the holders of study {study.name}: send its author what "
                 "`tacit keys show` prints."
             )
+        if study.online is not None and outbox.restored is not None and not outbox.is_over:
+            raise Refused(
+                f"{outbox.path} was put back from a backup ({outbox.restored}). Which records were "
+                f"used in windows of study {study.name} since then is not known, and none may be "
+                "used twice: this holder gives the study up."
+            )
         self.study, self.key, self._outbox = study, key, outbox
         self._contribute, self._budget, self._randomness = contribute, budget, randomness
         self._tell, self._digest = tell, study.digest

@@ -33,6 +33,7 @@ class Outbox(Store):
     )
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {1: (WITNESSED, RETURNED)}
     goes_on = True  # it gives up the round that is open when it comes back
+    forgets = ("DELETE FROM share", "DELETE FROM returned")
 
     def shares(self, number: int, state: bytes) -> dict[str, bytes]:
         """The bodies for each server that were made for this round and state, if they were."""

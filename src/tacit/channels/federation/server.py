@@ -46,7 +46,6 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, UsageError
 from tacit.privacy.certificate import statement
 from tacit.programs.levels import check_asked
-from tacit.programs.program import Query
 
 __all__ = ["Server"]
 
@@ -77,8 +76,7 @@ class Server:
             self._check_version(known)
         # Whose shares are here for the last round, with a digest of each.
         self._arrived = {
-            holder: mark_of(form, body)
-            for holder, form, body in self._store.shares_of(self._last)
+            holder: mark_of(form, body) for holder, form, body in self._store.shares_of(self._last)
         }
         self._shown = self._store.shown()
         self._plan = NoisePlan(self.study)
@@ -139,8 +137,7 @@ class Server:
             case "close":
                 return self._close(number, read(Sealed, letter.body))
             case "recall":
-                self._recall_round(number, read(Past, letter.body))
-                return Letter("recalled", number)
+                return self._recall_round(number, read(Past, letter.body))
             case "attest":
                 return self._attest(number)
             case "finish":
@@ -164,7 +161,8 @@ class Server:
 
         Only a store that says so itself asks to be told; any other says no to what is out of turn.
         """
-        return self._store.restored is not None and self._wanted < number <= self.study.last_round + 1
+        last = self.study.last_round + 1
+        return self._store.restored is not None and self._wanted < number <= last
 
     def _behind(self) -> Letter:
         return Letter("behind", self._wanted)
@@ -259,6 +257,7 @@ class Server:
         question = Question.of(number, known.state, said, self.study)
         if known.sealed is None:
             self._may_sum(question.keys)
+            self._may_be_new(number)
             if self._is_lacking(question):
                 return Letter("lacking", number)
             self._settle(known, question)
@@ -271,15 +270,17 @@ class Server:
             return self._behind()
         raise Refused(f"round {number} is not open.")
 
+    def _may_be_new(self, number: int) -> None:
+        """A round that is followed by one of which we were shown our seal is over."""
+        if number not in self._shown and max(self._shown, default=0) > number:
+            raise Refused(
+                f"round {number} was over before this server's store was put back: nothing new is "
+                "summed in it."
+            )
+
     def _settle(self, known: Round, question: Question) -> None:
         """Once, and never against a seal of ours that anybody has shown us."""
         shown = self._shown.get(known.number)
-        later = max(self._shown, default=0) > known.number
-        if shown is None and later:
-            raise Refused(
-                f"round {known.number} was over before this server's store was put back: nothing "
-                "new is summed in it."
-            )
         if shown is not None and shown != question.digest(self.study.digest):
             raise Refused(_TWICE.format(number=known.number))
         if known.holders is not None:
@@ -302,11 +303,15 @@ class Server:
             self._shown[number] = digest
             self._tell("forgotten round shown", round=number)
 
-    def _recall_round(self, number: int, past: Past) -> None:
+    def _recall_round(self, number: int, past: Past) -> Letter:
         """Take back into the books what we have sealed ourselves, and nothing else."""
         known = self._rounds.get(number)
-        if number != self._wanted or (known is not None and known.holders is not None):
-            raise Refused(f"round {self._wanted} is the next to be recalled, not {number}.")
+        if known is not None and known.holders is not None:
+            return Letter("recalled", number)  # told again: the answer may have been lost
+        if self._is_behind(number):
+            return self._behind()
+        if number != self._wanted:
+            raise Refused(f"round {self._wanted} comes next, not {number}.")
         question = Question.of(number, digest_of(past.state), past.sealed, self.study)
         digest = question.digest(self.study.digest)
         check_seals(self.study, number, digest, past.sealed.seals)
@@ -322,6 +327,7 @@ class Server:
         self._rounds[number] = replace(self._rounds[number], holders=question.keys)
         self._plan.charge(number, known.query)
         self._tell("round recalled", round=number, holders=len(question.keys))
+        return Letter("recalled", number)
 
     # ── a round closes ──
 

@@ -22,7 +22,8 @@ __all__ = ["Round", "ServerStore"]
 
 BATCH = 256  # shares that are read at a time
 SECRET_BYTES = 32
-SECRET = "CREATE TABLE secret (bytes BLOB NOT NULL)"  # that the noise of every question follows from
+# What the noise of every question follows from.
+SECRET = "CREATE TABLE secret (bytes BLOB NOT NULL)"
 # The newest seals of its own that others have shown to this server.
 SHOWN = "CREATE TABLE shown (round INTEGER PRIMARY KEY, digest BLOB NOT NULL)"
 
@@ -58,8 +59,11 @@ class ServerStore(Store):
         SECRET,
         SHOWN,
     )
-    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN)}
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
+        1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN)
+    }
     goes_on = True  # what it has sealed it can be shown, and the same question has the same noise
+    forgets = ("DELETE FROM share",)  # holders send theirs again: none is summed without them
 
     def __init__(self, path: str | Path, study: str) -> None:
         super().__init__(path, study)
@@ -91,17 +95,20 @@ class ServerStore(Store):
 
     def seal(self, question: Question) -> None:
         """Settle what the round sums; Refused if it is settled, also by another process."""
-        body = msgspec.msgpack.encode(question)
-        self._settle("sealed = ? WHERE number = ? AND sealed IS NULL", (body, question.number))
+        self._settle(
+            "UPDATE round SET sealed = ? WHERE number = ? AND sealed IS NULL",
+            (msgspec.msgpack.encode(question), question.number),
+        )
 
     def close_round(self, number: int, holders: Sequence[str], answer: bytes | None) -> None:
         """Once; `answer` is None if it was given in a past that the store does not know."""
-        values = (json.dumps(list(holders)), answer, number)
-        self._settle("holders = ?, answer = ? WHERE number = ? AND answer IS NULL", values)
+        self._settle(
+            "UPDATE round SET holders = ?, answer = ? WHERE number = ? AND answer IS NULL",
+            (json.dumps(list(holders)), answer, number),
+        )
 
-    def _settle(self, what: str, values: tuple[object, ...]) -> None:
-        found = self.database.execute(f"UPDATE round SET {what}", values)
-        if found.rowcount != 1:
+    def _settle(self, statement: str, values: tuple[object, ...]) -> None:
+        if self.database.execute(statement, values).rowcount != 1:
             raise Refused(f"round {values[-1]} was settled before, in another way.")
         self.step()
 

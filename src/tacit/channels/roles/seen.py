@@ -36,7 +36,7 @@ class Seen:
         return cls(place, tacit_home() / "seen" / f"{name}.json")
 
     def write(self, id: str, steps: int) -> None:
-        """Replace the note. Not synced: after a power failure it may be behind, which is allowed."""
+        """Replace the note. Not synced: after a power failure it may be behind, as it may."""
         self.note.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"store": str(self.store), "id": id, "steps": steps})
         self.note.write_bytes(text.encode().ljust(1024))  # one length: never half old, half new

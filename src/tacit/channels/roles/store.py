@@ -20,7 +20,7 @@ from tacit.channels.roles.seen import Seen
 from tacit.errors import InputError, Refused
 from tacit.whole_file import write_whole
 
-__all__ = ["MEMORY", "Store", "check_whole"]
+__all__ = ["MEMORY", "PENDING", "Store", "check_whole"]
 
 MEMORY = ":memory:"
 WAL_BYTES = 2**22  # of the log before it is written back
@@ -33,12 +33,17 @@ IDENTITY = (
 )
 
 
+# Said of a store that was put back and not opened since (backup.py).
+PENDING = "pending "
+
+
 class Store:
     """Opens or makes the file, and refuses one that belongs to another study or role.
 
     version    of the tables; `upgrades[n]` are the statements that lead from n to n + 1
     alone      whether one process at a time may have it open
-    goes_on    whether a role can go on soundly after its store was put back from a backup
+    goes_on    whether a role can go on soundly after its store was put back from a backup;
+               `forgets` are the statements that it does so with
     """
 
     role: str
@@ -48,9 +53,11 @@ class Store:
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {}
     alone = True
     goes_on = False
+    forgets: tuple[str, ...] = ()
 
     def __init__(self, path: str | Path, study: str) -> None:
         self.path = str(path)
+        self.restored: str | None = None  # when it was put back from a backup, if it was
         self._lock: Lock | None = None
         self._seen: Seen | None = None
         self._stepped = False
@@ -117,18 +124,31 @@ class Store:
             run("PRAGMA synchronous=FULL")
         run("PRAGMA secure_delete=ON")  # a share that is dropped does not stay in a free page
         self._upgrade()
-        self.id, steps, restored = run("SELECT id, steps, restored FROM identity").fetchone()
-        self.restored: str | None = restored
+        returns = self._come_back()
+        self.id, steps, self.restored = run("SELECT id, steps, restored FROM identity").fetchone()
         if self._seen is not None:
-            self._seen.check(self.id, steps)
+            if not returns:
+                self._seen.check(self.id, steps)
             self._seen.write(self.id, steps)
-        if restored is not None and not self.goes_on and not self.is_over:
+        if self.restored is not None and not self.goes_on and not self.is_over:
             raise Refused(
-                f"{self.path} was put back from a backup ({restored}) in the midst of its study. "
-                "What this role has said since the backup is not known, and saying it in another "
-                "way would show more than was paid for: it gives the study up. What was reserved "
-                "for it stays charged."
+                f"{self.path} was put back from a backup ({self.restored}) in the midst of its "
+                "study. What this role has said since the backup is not known, and saying it in "
+                "another way would show more than was paid for: it gives the study up. What was "
+                "reserved for it stays charged."
             )
+
+    def _come_back(self) -> bool:
+        """The first start after a restore: forget what is of no use or a danger now."""
+        run = self.database.execute
+        (restored,) = run("SELECT restored FROM identity").fetchone()
+        if not (restored or "").startswith(PENDING):
+            return False
+        with self.transaction():
+            for statement in self.forgets:
+                run(statement)
+            run("UPDATE identity SET restored = ?", (restored.removeprefix(PENDING),))
+        return True
 
     def _check_owner(self, study: str) -> None:
         found = self.database.execute("SELECT role, study FROM about").fetchone()
