@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.privacy.bound import Norm
 from tacit.programs.apriori import largest_overlap
-from tacit.programs.cells import Cells
+from tacit.programs.cells import Cells, Nested
 from tacit.programs.contributions import Contribution, Mixed, Products, Rows, integers_within
 from tacit.programs.features import LARGEST_BASE, Centred, Whole, exact_product
 from tacit.programs.groups import Groups
@@ -20,7 +20,7 @@ from tacit.programs.hostile import EXTREMES
 from tacit.programs.pairs import Pairs
 
 NORMS = (Norm.L1, Norm.L2)
-FORMS = ("rows", "products", "centred", "mixed", "groups", "pairs", "cells")
+FORMS = ("rows", "products", "centred", "mixed", "groups", "pairs", "cells", "nested")
 LARGEST_FLOAT = 1.7976931348623157e308
 
 
@@ -54,7 +54,9 @@ def made(form: str, generator: np.random.Generator, records: int) -> Contributio
             places = generator.integers(-1, 6, records)
             return Groups(places, 5, Whole.of(values).values)
         case "pairs":
-            return Pairs(values)
+            return Pairs(Whole.of(values).values)
+        case "nested":
+            return Nested(generator.integers(-1, 65, records), (4, 16, 64), 2**20)
         case _:
             places = generator.integers(-1, 5, (records, width))
             return Cells(places, (4,) * width, int(generator.integers(1, 2**20)))
@@ -75,6 +77,8 @@ def part(whole: Contribution, which: Any) -> Contribution:
             return Groups(places[which], count, values[which])
         case Pairs(values):
             return Pairs(values[which])
+        case Nested(places, sizes, unit):
+            return Nested(places[which], sizes, unit)
         case Cells(places, sizes, unit):
             return Cells(places[which], sizes, unit)
     raise AssertionError(whole)
@@ -198,7 +202,7 @@ def test_no_record_holds_more_sets_than_the_overlap_says(seed: int) -> None:
     longest = int(generator.integers(1, len(widths) + 1))
     most = largest_overlap(sets, columns, longest)
     X = np.vstack([generator.integers(0, 2, (60, items)), np.ones((1, items))]).astype(np.float64)
-    holds = Holds(X, columns, longest, sets, False, most)
+    holds = Holds(X, columns, longest, sets, False, max(1, most))
     for norm in NORMS:
         limit = int(generator.integers(1, 2**24))
         clipped = holds.within(limit, norm)

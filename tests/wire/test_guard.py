@@ -27,6 +27,19 @@ async def sent(rig: Any, data: bytes, **options: Any) -> tuple[bytes, list[str]]
         return answer, site.journal.reasons
 
 
+async def answered(rig: Any, site: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection after its first answer. On a machine so busy that even a request sent at once
+    comes too late for so little patience, another one."""
+    while True:
+        reader, writer = await site.connect()
+        writer.write(rig.http(rig.request()))
+        try:
+            await reader.readuntil(b"ydob")
+            return reader, writer
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
 @LOOPS
 @pytest.mark.parametrize("data", [b"", b"POST /v1/sh", b"POST /v1/share HTTP/1.1\r\nhost: b\r\n"])
 def test_slow_headers_are_closed(rig: Any, run_in: Callable[..., Any], data: bytes) -> None:
@@ -41,16 +54,14 @@ def test_slow_headers_of_a_second_request_are_closed(rig: Any, data: bytes) -> N
 
     async def main() -> list[str]:
         async with rig.site(insecure=True, patience=SHORT) as site:
-            reader, writer = await site.connect()
-            writer.write(rig.http(rig.request()))
-            await reader.readuntil(b"ydob")
+            reader, writer = await answered(rig, site)
             writer.write(data)
             assert await rig.until_closed(reader) == b""
             writer.close()
             reasons: list[str] = site.journal.reasons
             return reasons
 
-    assert asyncio.run(main()) == ["headers not complete within 0.05 s"]
+    assert set(asyncio.run(main())) == {"headers not complete within 0.05 s"}
 
 
 def test_an_idle_connection_is_kept(rig: Any) -> None:
@@ -58,9 +69,7 @@ def test_an_idle_connection_is_kept(rig: Any) -> None:
 
     async def main() -> bytes:
         async with rig.site(insecure=True, patience=SHORT) as site:
-            reader, writer = await site.connect()
-            writer.write(rig.http(rig.request()))
-            await reader.readuntil(b"ydob")
+            reader, writer = await answered(rig, site)
             late, other = await site.connect()
             await rig.until_closed(late)
             writer.write(rig.http(rig.request(body=b"again")))

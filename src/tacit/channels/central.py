@@ -88,7 +88,7 @@ class Central:
         """All rounds, under a reservation that the caller has made."""
         state = first = program.init(schema, promise)
         plan = self._planned(program, first, promise)
-        choosing, rest = _divided(promise, self.selection, plan.rounds)
+        choosing, rest = _divided(promise, self.selection, plan)
         levels = Levels.planned(rest, plan)
         choices: list[Release] = []
         holding = Holding(program, first, records, promise, self.engine.map_sum)
@@ -222,12 +222,15 @@ def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | 
 
 
 def _divided(
-    promise: Promise, selection: Selection | None, rounds: int
+    promise: Promise, selection: Selection | None, plan: Plan
 ) -> tuple[Promise | None, Promise]:
-    """What pays for each choice, if there is a selection, and what for the noise."""
+    """What pays for each choice, if there is a selection, and what for the noise.
+
+    There is a choice in every block of every round (selection.md).
+    """
     if selection is None or not promise.is_private:
         return None, promise
-    return selection.split(promise, rounds)
+    return selection.split(promise, sum(s.count * len(s.query.blocks) for s in plan.stages))
 
 
 def _counted(releases: list[Release]) -> list[Release]:

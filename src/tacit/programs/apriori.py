@@ -132,8 +132,7 @@ def largest_overlap(sets: Sets, column: NDArray[np.int32], longest: int) -> int:
     of_column = np.zeros(columns, dtype=np.int64)
     np.maximum.at(of_column, column, of_item)
     shared = int(np.sort(of_column)[::-1][:longest].sum()) // length
-    # Sets that no record can hold, of two values of a column say, may leave none: then 1 will do.
-    return max(1, int(min(shapes, shared, comb(min(longest, columns), length))))
+    return int(min(shapes, shared, comb(min(longest, columns), length)))
 
 
 # ── supports ─────────────────────────────────────────────────────────────────────────────────────

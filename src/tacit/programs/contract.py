@@ -47,7 +47,7 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.contribute import Prepared, clipped, decoded, prepared, record_sum
 from tacit.programs.holding import Holding, MapSum
-from tacit.programs.hostile import damaged, hostile_records, hostile_states
+from tacit.programs.hostile import damaged, hostile_records, hostile_states, layouts, taken
 from tacit.programs.levels import Levels, check_asked
 from tacit.programs.program import Plan, Program, Query
 from tacit.programs.states import state_bytes, state_from, varying
@@ -58,7 +58,6 @@ Integers = NDArray[np.int64]
 ROUNDS = 8  # of a true run whose states are changed
 ALONE = 4  # records that are looked at alone in each state
 TURNS = 12  # so that every record has been alone, and every layout has been tried
-MANY = 40  # copies of all records in the longest batch: longer than any block of a kernel
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,8 @@ class Trial:
     ) -> Trial:
         first = program.init(schema, promise)
         plan = Plan(tuple(program.plan(first)))
-        layouts = [(prepared(program, b, first), places) for b, places in _layouts(records)]
-        return cls(program, promise, first, plan, records, layouts)
+        ready = [(prepared(program, batch, first), places) for batch, places in layouts(records)]
+        return cls(program, promise, first, plan, records, ready)
 
     def read(self, data: bytes, number: int) -> tuple[Any, Query] | None:
         """The state that arrived and what it asks in a round; None if it is refused."""
@@ -218,43 +217,44 @@ class ProgramContract:
         """A secret sample may be empty: this must not show."""
         for trial in self._trials():
             with _strict():
-                ready = prepared(self.program, _taken(trial.records, slice(0)), trial.first)
+                ready = prepared(self.program, taken(trial.records, slice(0)), trial.first)
                 for state, query in self._true(trial):
                     assert not record_sum(self.program, ready, state, query).any()
 
     def test_nothing_is_remembered_between_states(self) -> None:
         """The same holder, in one state and then in another, as if it had never seen the first."""
         for trial in self._trials():
-            warm = _holding(trial, trial.records)
+            records = _held(trial.records)
+            warm = _holding(trial, records)
             for state, query in self._hostile(trial, self._few):
                 with _strict():
-                    fresh = _holding(trial, trial.records).sum(state, query)
+                    fresh = _holding(trial, records).sum(state, query)
                     assert np.array_equal(warm.sum(state, query), fresh), "a state is remembered"
 
     # --- other units, other engines -------------------------------------------------------------
 
     def test_persons_and_holders_are_within_the_bound(self) -> None:
         for trial in self._trials():
-            people = np.asarray(trial.records.person)
-            units = [(Unit.HOLDER, trial.records)]
-            for one in np.unique(people):
-                units.append((Unit.PERSON, _taken(trial.records, people == one)))
+            records = _held(trial.records)
+            people = np.asarray(records.person)
+            units = [(Unit.HOLDER, records)]
+            units += [(Unit.PERSON, taken(records, people == one)) for one in np.unique(people)]
             for state, query in self._hostile(trial, self._few):
                 with _strict():
-                    for unit, records in units:
+                    for unit, own in units:
                         one, some = (
-                            _holding(trial, records, unit, rows).sum(state, query)
-                            for rows in (1, 7)
+                            _holding(trial, own, unit, rows).sum(state, query) for rows in (1, 7)
                         )
                         assert np.array_equal(one, some), f"a {unit}'s sum depends on batches"
                         assert is_within(one[None], query), f"a {unit} is not clipped"
 
     def test_any_order_and_number_of_cores_gives_the_same_sum(self) -> None:
         for trial in self._trials():
-            mixed = _taken(trial.records, default_rng(self.seed).permutation(len(trial.records.X)))
+            records = _held(trial.records)
+            mixed = taken(records, default_rng(self.seed).permutation(len(records.X)))
             for state, query in self._hostile(trial, self._few):
                 for unit in (Unit.RECORD, Unit.PERSON):
-                    one = _holding(trial, trial.records, unit, 5).sum(state, query)
+                    one = _holding(trial, records, unit, 5).sum(state, query)
                     other = _holding(trial, mixed, unit, 3, _threaded).sum(state, query)
                     assert np.array_equal(one, other), "order or threads change the sum"
 
@@ -312,6 +312,14 @@ def is_within(rows: Integers, query: Query) -> bool:
     return True
 
 
+def _held(records: Encoded) -> Encoded:
+    """Those that a holder can have: `ArrayRecords` takes none that is not finite."""
+    finite = np.isfinite(records.X).all(axis=1)
+    if records.y is not None and records.y.dtype.kind == "f":
+        finite &= np.isfinite(records.y)
+    return taken(records, finite)
+
+
 def _holding(
     trial: Trial,
     records: Encoded,
@@ -331,30 +339,6 @@ def _first_rounds(plan: Plan) -> set[int]:
     """The first round of each stage."""
     starts = np.cumsum([1, *(stage.count for stage in plan.stages)])[:-1]
     return set(starts.tolist())
-
-
-def _layouts(records: Encoded) -> Iterator[tuple[Encoded, Integers]]:
-    """All records; each alone; and all of them in batches of other shapes, orders and strides."""
-    count = len(records.X)
-    everyone = np.arange(count)
-    yield records, everyone
-    for place in range(count):
-        yield _taken(records, np.array([place])), np.array([place])
-    yield from ((_taken(records, p), p) for p in (everyone[::-1].copy(), np.repeat(everyone, 2)))
-    yield from ((_taken(records, everyone[k : k + 7]), everyone[k : k + 7]) for k in (0, 3))
-    yield from ((_taken(records, p), p) for p in (everyone[:2], everyone[-2:]))
-    many = default_rng(0).permutation(np.tile(everyone, MANY))
-    yield _taken(records, many), many
-    yield records._replace(X=np.asfortranarray(records.X)), everyone
-    yield _taken(records, slice(None, None, -1)), everyone[::-1]
-    yield _taken(records, slice(1, None, 2)), everyone[1::2]
-    spread = np.full((count, 2 * records.X.shape[1] + 1), np.nan)
-    spread[:, 1::2] = records.X
-    yield records._replace(X=spread[:, 1::2]), everyone
-
-
-def _taken(records: Encoded, which: Any) -> Encoded:
-    return Encoded(*(None if part is None else part[which] for part in records))  # type: ignore[arg-type]
 
 
 def _refused(data: bytes, first: Any) -> bool:

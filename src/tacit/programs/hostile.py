@@ -11,15 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator  # chooses what to try: nothing here is noise
+from numpy.random import Generator, default_rng  # chooses what to try: nothing here is noise
 from numpy.typing import NDArray
 
 from tacit.data.encode import Encoded
 from tacit.programs.states import state_bytes, varying
 
-__all__ = ["EXTREMES", "damaged", "hostile_records", "hostile_states"]
+__all__ = ["EXTREMES", "damaged", "hostile_records", "hostile_states", "layouts", "taken"]
 
 Array = NDArray[Any]
+Integers = NDArray[np.int64]
 
 TINY, LEAST, MOST = 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308
 MAGNITUDES = (
@@ -27,6 +28,7 @@ MAGNITUDES = (
 )  # fmt: skip
 EXTREMES = (0.0, -0.0, *MAGNITUDES, *(-value for value in MAGNITUDES))
 NOT_FINITE = (np.nan, np.inf, -np.inf)
+MANY = 40  # copies of all records in the longest batch: longer than any block of a kernel
 WHOLE = (0, 1, -1, 2, 7, 50, 2**31 - 1, 2**53 + 1, 2**63 - 1, -(2**63))
 TEXTS = ("", "done", "size", "gradient", "L1", "\x00", "é" * 50)
 
@@ -74,6 +76,31 @@ def hostile_records(X: Array, y: Array | None, generator: Generator, own: int = 
     found = np.array(rows, dtype=np.float64)
     people = generator.integers(len(found) // 4, size=len(found))
     return Encoded(found, _labels(y, len(found), generator), people)
+
+
+def layouts(records: Encoded) -> Iterator[tuple[Encoded, Integers]]:
+    """All records; each alone; and all of them in batches of other shapes, orders and strides."""
+    count = len(records.X)
+    everyone = np.arange(count)
+    yield records, everyone
+    for place in range(count):
+        yield taken(records, np.array([place])), np.array([place])
+    yield from ((taken(records, p), p) for p in (everyone[::-1].copy(), np.repeat(everyone, 2)))
+    yield from ((taken(records, everyone[k : k + 7]), everyone[k : k + 7]) for k in (0, 3))
+    yield from ((taken(records, p), p) for p in (everyone[:2], everyone[-2:]))
+    many = default_rng(0).permutation(np.tile(everyone, MANY))
+    yield taken(records, many), many
+    yield records._replace(X=np.asfortranarray(records.X)), everyone
+    yield taken(records, slice(None, None, -1)), everyone[::-1]
+    yield taken(records, slice(1, None, 2)), everyone[1::2]
+    spread = np.full((count, 2 * records.X.shape[1] + 1), np.nan)
+    spread[:, 1::2] = records.X
+    yield records._replace(X=spread[:, 1::2]), everyone
+
+
+def taken(records: Encoded, which: Any) -> Encoded:
+    """Some of the records."""
+    return Encoded(*(None if part is None else part[which] for part in records))  # type: ignore[arg-type]
 
 
 def _labels(y: Array | None, count: int, generator: Generator) -> Array | None:

@@ -58,7 +58,8 @@ class ItemsetsState:
             return int(min(self.longest, asked)) + 1
         if not self.spread.any():  # nothing is private: any bound will do
             return int(min(math.comb(self.longest, length), asked))
-        return largest_overlap(self.candidates, self.columns, self.longest)
+        # An aggregator may ask for sets that no record can hold, of two values of a column say.
+        return max(1, largest_overlap(self.candidates, self.columns, self.longest))
 
     def known(self) -> Known:
         """What is known when the next candidates are chosen, and their counts are judged."""

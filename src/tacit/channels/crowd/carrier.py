@@ -16,6 +16,7 @@ __all__ = ["Carrier"]
 
 PAUSE = 0.2  # seconds before the collector is tried again, doubled up to …
 LONGEST_PAUSE = 5.0
+TRIES_IN_A_WINDOW = 4
 PATIENCE = 120.0  # seconds at least without a word from the collector before we give up
 
 
@@ -27,6 +28,7 @@ class Carrier:
         self._collector = _peer(proposal.collector)
         self._relays = [_peer(relay) for relay in proposal.relays]
         self._patience = max(PATIENCE, 3 * proposal.wave_seconds)
+        self._window = proposal.windows.send
         # What a relay was not told within its window is told in vain.
         self._brief = max(5.0, proposal.windows.release)
 
@@ -65,7 +67,8 @@ class Carrier:
             except TacitError as error:
                 return error
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            # A collector that returns gives relays a window to reveal their lots, and no longer.
+            pause = min(2 * pause, LONGEST_PAUSE, self._window / TRIES_IN_A_WINDOW)
 
     async def _asked(self, peer: Peer, letter: Letter, timeout: float | None) -> Letter:
         said = await self._client.ask(peer, letter.kind, letter.round, letter.body, timeout)
