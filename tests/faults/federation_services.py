@@ -247,14 +247,12 @@ class Scene:
 
 
 def held_back(contribute: Contribute, release: threading.Event) -> Contribute:
-    """The same sums; that of the held round waits. Rounds are counted by calls: one each."""
-    calls: list[int] = []
+    """The same sums; that of the held round waits."""
 
-    def later(state: Any, query: Query) -> Sum:
-        calls.append(len(calls) + 1)
-        if calls[-1] == HELD:
+    def later(number: int, state: Any, query: Query) -> Sum:
+        if number == HELD:
             assert release.wait(PATIENCE)
-        return Sum(contribute(state, query).total)
+        return Sum(contribute(number, state, query).total)
 
     return later
 

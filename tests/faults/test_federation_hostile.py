@@ -389,7 +389,7 @@ def test_a_state_that_is_none(tmp_path: Path) -> None:
             for state in (b"", b"\x00" * 100, os.urandom(1000), over):
                 reply = await running.ask("s1", running.keys["aggregator"], "open", 1, state)
                 assert isinstance(reply, Refused)
-            assert len(running.told["s1"].found("open refused", "the state of this round")) == 4
+            assert len(running.told["s1"].found("open refused", "the state of round 1")) == 4
 
     run(whole())
 

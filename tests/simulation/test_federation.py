@@ -184,9 +184,11 @@ def test_stores_that_are_put_back(chunk: int) -> None:
 
 def test_fresh_noise_would_show() -> None:
     """Had a server that was put back drawn anew for the same question, it would be noticed."""
-    with pytest.raises(AssertionError, match="in two ways"):
-        for seed in range(200):
-            check_put_back(put_back(seed, fresh=True))
+    assert any(_answers_twice(put_back(seed, fresh=True)) for seed in range(200))
+
+
+def _answers_twice(run: Run) -> bool:
+    return any(len(answers) > 1 for answers in run.network.partials.values())
 
 
 def test_thousands_of_holders() -> None:

@@ -211,9 +211,11 @@ class Store:
             self._note()
 
     def step(self) -> None:
-        """Count a step that must never be taken back, in the transaction that takes it."""
+        """Count a step that must never be taken back, in the transaction that takes it, if any."""
         self.database.execute("UPDATE identity SET steps = steps + 1")
         self._stepped = True
+        if not self.database.in_transaction:
+            self._note()
 
     def _note(self) -> None:
         self._stepped = False
