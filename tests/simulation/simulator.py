@@ -197,6 +197,8 @@ class Network:
         reply = node.alive(lambda core: _asked(core, sender, letter, self.world.now))
         if isinstance(reply, Letter) and reply.kind == "partial":
             self.partials.setdefault((to, letter.round), set()).add(reply.body)
+        if isinstance(reply, Letter):  # as on the wire, under the round of the request
+            return Letter(reply.kind, letter.round, reply.body)
         return reply
 
 

@@ -30,6 +30,7 @@ from tacit.channels.federation.letters import (
     News,
     Past,
     Sealed,
+    Wanted,
     Witnessed,
     digest_of,
 )
@@ -284,7 +285,7 @@ class Aggregator:
             if isinstance(reply, TacitError):
                 raise reply
             if reply.kind == "behind":
-                self._repairs[server] = self._repair(reply.round)
+                self._repairs[server] = self._repair(read(Wanted, reply.body).number)
                 return
             if reply.kind == "lacking":
                 self._lack(now)

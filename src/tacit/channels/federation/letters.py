@@ -30,6 +30,7 @@ __all__ = [
     "Past",
     "Sealed",
     "Share",
+    "Wanted",
     "Witnessed",
     "context_of",
     "digest_of",
@@ -81,6 +82,12 @@ class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
     keys: list[str]
     marks: list[bytes] = []
     seals: list[str] = []
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The round that a server must be told of before it can answer: its store was put back."""
+
+    number: int
 
 
 class Past(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from tacit.channels.federation.letters import (
     Past,
     Sealed,
     Share,
+    Wanted,
     Witnessed,
     context_of,
     digest_of,
@@ -164,8 +165,8 @@ class Server:
         last = self.study.last_round + 1
         return self._store.restored is not None and self._wanted < number <= last
 
-    def _behind(self) -> Letter:
-        return Letter("behind", self._wanted)
+    def _behind(self, asked: int) -> Letter:
+        return Letter("behind", asked, write(Wanted(self._wanted)))
 
     # ── a round opens ──
 
@@ -176,7 +177,7 @@ class Server:
                 raise Refused(f"round {number} is open with another state.")
             return Letter("opened", number, self._own_word(known))
         if self._is_behind(number):
-            return self._behind()
+            return self._behind(number)
         self._may_open(number)
         self._begin(number, state)
         self._store.drop_shares(number)
@@ -240,7 +241,7 @@ class Server:
     def _present(self, number: int) -> Letter:
         """Whose shares are here, and a digest of each."""
         if number not in self._rounds and self._is_behind(number + 1):
-            return self._behind()
+            return self._behind(number)
         if number != self._last:
             return Letter("holders", number, write(Holders([])))
         here = sorted(self._arrived.items())
@@ -267,7 +268,7 @@ class Server:
 
     def _unknown(self, number: int) -> Letter:
         if self._is_behind(number + 1):
-            return self._behind()
+            return self._behind(number)
         raise Refused(f"round {number} is not open.")
 
     def _may_be_new(self, number: int) -> None:
@@ -309,7 +310,7 @@ class Server:
         if known is not None and known.holders is not None:
             return Letter("recalled", number)  # told again: the answer may have been lost
         if self._is_behind(number):
-            return self._behind()
+            return self._behind(number)
         if number != self._wanted:
             raise Refused(f"round {self._wanted} comes next, not {number}.")
         question = Question.of(number, digest_of(past.state), past.sealed, self.study)
@@ -407,7 +408,7 @@ class Server:
 
     def _attest(self, number: int) -> Letter:
         if self._is_behind(number):
-            return self._behind()
+            return self._behind(number)
         return Letter("attestation", number, write(self._attestation()))
 
     def _attestation(self) -> Attestation:
