@@ -23,19 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import certified, checked_attestation
+from tacit.channels.federation.history import asked_in, repair, sealed_of, witnessed
 from tacit.channels.federation.journal import Journal, Step
-from tacit.channels.federation.letters import (
-    Asked,
-    Holders,
-    News,
-    Past,
-    Sealed,
-    Wanted,
-    Witnessed,
-    digest_of,
-)
+from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Wanted
 from tacit.channels.federation.noise_plan import NoisePlan
-from tacit.channels.federation.seals import Question, check_seals, is_seal, marks_of
+from tacit.channels.federation.seals import check_seals, is_seal, marks_of
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.studies.study import Study
@@ -199,19 +191,11 @@ class Aggregator:
             return Letter("model", asked, write(Finished(*result)))
         if self.phase is Phase.COLLECTING and done < self.round and self.deadline is not None:
             left, step = max(0.0, self.deadline - now), self._steps[-1]
-            news = News(step.number, left, step.state, step.attempt, self._before())
+            news = News(
+                step.number, left, step.state, step.attempt, witnessed(self.study, self._steps)
+            )
             return Letter("round", asked, write(news))
         return Letter("wait", asked)
-
-    def _before(self) -> Witnessed | None:
-        """What the round before has summed, as all servers have sealed it."""
-        if len(self._steps) < 2:
-            return None
-        step = self._steps[-2]
-        return Witnessed(self._question(step).digest(self.study.digest), list(step.seals))
-
-    def _question(self, step: Step) -> Question:
-        return Question(step.number, digest_of(step.state), step.holders or (), step.marks)
 
     # ── time passes ──
 
@@ -268,7 +252,7 @@ class Aggregator:
             case Phase.OPENING:
                 return step.state
             case Phase.SEALING | Phase.CLOSING:
-                return write(_sealed(step))
+                return write(sealed_of(step))
         return b""
 
     # ── servers answer ──
@@ -285,7 +269,8 @@ class Aggregator:
             if isinstance(reply, TacitError):
                 raise reply
             if reply.kind == "behind":
-                self._repairs[server] = self._repair(read(Wanted, reply.body).number)
+                self._repairs[server] = repair(self._steps, read(Wanted, reply.body).number)
+                self._tell("server put back", round=self.round)
                 return
             if reply.kind == "lacking":
                 self._lack(now)
@@ -300,16 +285,6 @@ class Aggregator:
             self._all_told(now)
         except TacitError as error:
             self._fail(error)
-
-    def _repair(self, number: int) -> Letter:
-        """What a server must be told that knows the study up to before this round."""
-        if not 1 <= number <= len(self._steps):
-            raise Refused(f"it asks to be told of round {number}, which we do not know.")
-        step = self._steps[number - 1]
-        if number == self.round:
-            return Letter("open", number, step.state)
-        self._tell("server put back", round=number)
-        return Letter("recall", number, write(Past(step.state, _sealed(step))))
 
     def _repaired(self, server: str, asked: Letter, reply: Letter | TacitError) -> None:
         self._asked.discard(server)
@@ -342,7 +317,7 @@ class Aggregator:
 
     def _seal_of(self, server: str, said: Sealed) -> str:
         step = self._steps[-1]
-        digest = self._question(step).digest(self.study.digest)
+        digest = asked_in(step).digest(self.study.digest)
         (word,) = said.seals if len(said.seals) == 1 else ("",)
         if not is_seal(server, word, self.study.digest, step.number, digest):
             raise CheckFailed("it has not signed what it was asked to seal.")
@@ -415,7 +390,7 @@ class Aggregator:
     def _close(self, now: float) -> None:
         """All have given their word: from here on there is one sum of this round."""
         seals = tuple(self._answers[server.key] for server in self.study.servers)
-        digest = self._question(self._steps[-1]).digest(self.study.digest)
+        digest = asked_in(self._steps[-1]).digest(self.study.digest)
         check_seals(self.study, self.round, digest, seals)
         with self._journal.transaction():
             self._journal.keep_seals(self.round, seals)
@@ -522,7 +497,3 @@ class Aggregator:
             self._journal.put_result(model, certificate.to_json())
         self._tell("model published", rounds=len(self._sets))
         self._enter(Phase.FINISHING, now)
-
-
-def _sealed(step: Step) -> Sealed:
-    return Sealed(list(step.holders or ()), list(step.marks), list(step.seals))
