@@ -30,7 +30,7 @@ SAID = {
     "round done": "round {round} of {of}: {holders} holders",
     "round missed": "round {round} was missed",
     "too few holders": "round {round}: only {holders} holders, waiting",
-    "server put back": "round {round}: a server was put back from a copy; it is told what it missed",
+    "server put back": "round {round}: a server was put back, and is told what it missed",
     "round recalled": "round {round}: taken back into the books, as it was sealed",
     "round given up": "round {round} is given up: it may have been answered before the restore",
     "shares lost": "round {round}: a server has lost shares; holders send theirs again",
