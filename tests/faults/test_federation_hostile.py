@@ -327,8 +327,8 @@ def first_state(running: Scene, **changed: object) -> bytes:
     [
         (HELD, "is open with another state"),
         (HELD + 1, f"round {HELD} is not closed yet"),
-        (HELD + 2, f"round {HELD + 1} comes next"),
-        (10**6, "promises 8 rounds"),
+        (HELD + 2, f"promises {ROUNDS} rounds"),
+        (10**6, f"promises {ROUNDS} rounds"),
     ],
 )
 def test_a_round_out_of_turn(tmp_path: Path, number: int, words: str) -> None:
@@ -342,8 +342,6 @@ def test_a_round_out_of_turn(tmp_path: Path, number: int, words: str) -> None:
 
 
 def test_one_more_round_than_promised(tmp_path: Path) -> None:
-    """The plan has no share of the promise left, though the number of rounds would allow it."""
-
     async def whole() -> None:
         async with scene(tmp_path) as running:
             await running.start(hold=False)
@@ -351,8 +349,8 @@ def test_one_more_round_than_promised(tmp_path: Path) -> None:
             key = running.keys["aggregator"]
             for state in (first_state(running), first_state(running, rounds=10**6)):
                 reply = await running.ask("s1", key, "open", ROUNDS + 1, state)
-                assert says(reply, Refused, "not in the study's plan")
-            assert len(running.told["s1"].found("open refused", "not in the study's plan")) == 2
+                assert says(reply, Refused, f"promises {ROUNDS} rounds")
+            assert len(running.told["s1"].found("open refused", f"promises {ROUNDS} rounds")) == 2
 
     run(whole())
 
