@@ -23,6 +23,7 @@ from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Study
 from tacit.programs.files import from_bytes
 
+ROUND = (Phase.COUNTING, Phase.SEALING, Phase.CLOSING)  # without opening and the certificate
 DISTINCT = 16  # vectors that holders take turns with: what they hold does not change the cost
 
 
@@ -105,10 +106,10 @@ def _ask_servers(aggregator: Aggregator, servers: dict[str, Server], times: Time
             return
         phase = aggregator.phase
         for key, letter in letters:
-            with _timed(times, "server", phase in (Phase.COUNTING, Phase.CLOSING)):
+            with _timed(times, "server", phase in ROUND):
                 (reply,) = servers[key].answer_all([(aggregator.study.aggregator.key, letter)])
             role = "combining" if phase is Phase.CLOSING else "counting"
-            with _timed(times, role, phase in (Phase.COUNTING, Phase.CLOSING)):
+            with _timed(times, role, phase in ROUND):
                 aggregator.told(key, letter, reply, 0.0)
         if aggregator.failure is not None:
             raise aggregator.failure

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation_parts.vectors import giving, key_of, study_of, vector_of
-from tacit.channels.federation.letters import Holders, Share, digest_of
+from tacit.channels.federation.letters import Sealed, Share, digest_of
+from tacit.channels.federation.seals import Question, mark_of, marks_of, seal
 from tacit.channels.roles.letters import write
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
@@ -47,14 +48,18 @@ class Answer:
     body: bytes
 
 
-def requests(study: Study, length: int) -> Iterator[bytes]:
-    """A full share of each holder. (A real server gets a 32-byte seed of every other holder.)"""
+def _shares(study: Study, length: int) -> list[Share]:
     state, query = _first_round(study)
     digest = digest_of(state_bytes(state))
-    bodies = [
-        write(Share(digest, "full", giving(vector_of(i, length))(1, state, query).total.tobytes()))
+    return [
+        Share(digest, "full", giving(vector_of(i, length))(1, state, query).total.tobytes())
         for i in range(min(DISTINCT, len(study.holders)))
     ]
+
+
+def requests(study: Study, length: int) -> Iterator[bytes]:
+    """A full share of each holder. (A real server gets a 32-byte seed of every other holder.)"""
+    bodies = [write(share) for share in _shares(study, length)]
     for place, holder in enumerate(study.holders):
         yield _request(study, key_of(holder.name), "share", bodies[place % DISTINCT])
 
@@ -63,9 +68,19 @@ def _first_round(study: Study) -> tuple[Any, Query]:
     return study.first_state(), study.plan().stage(1).query
 
 
-def closing(study: Study) -> bytes:
-    keys = sorted(holder.key for holder in study.holders)
-    return _request(study, key_of("aggregator"), "close", write(Holders(keys)))
+def closing(study: Study, length: int) -> bytes:
+    """The question for the sum of all, with the servers' seals, which we make ourselves."""
+    shares = _shares(study, length)
+    each = [mark_of(share.form, share.body) for share in shares]
+    marks = {holder.key: each[place % DISTINCT] for place, holder in enumerate(study.holders)}
+    keys = sorted(marks)
+    question = Question(
+        1, shares[0].state, tuple(keys), (marks_of(marks[key] for key in keys), bytes(32))
+    )
+    digest = question.digest(study.digest)
+    words = [seal(key_of(server.name), study.digest, 1, digest) for server in study.servers]
+    body = write(Sealed(keys, list(question.marks), words))
+    return _request(study, key_of("aggregator"), "close", body)
 
 
 def _request(study: Study, key: SigningKey, kind: str, body: bytes) -> bytes:
@@ -124,7 +139,7 @@ async def main(port: int, holders: int, length: int, kept: bool) -> None:
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, CORES)
     study = study_of(holders, length)
-    shares, last = list(requests(study, length)), closing(study)
+    shares, last = list(requests(study, length)), closing(study, length)
     load = Load(port, kept)
     start = time.perf_counter()
     answers = await load.carry(shares)

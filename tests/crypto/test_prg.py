@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from tacit.crypto.prg import SYSTEM, Keystream, SeededRandomness
+from tacit.crypto.prg import SYSTEM, DerivedRandomness, Keystream, SeededRandomness
 
 
 def test_known_answer() -> None:
@@ -62,3 +62,17 @@ def test_a_forked_child_does_not_repeat_its_parent() -> None:
     for child in children:
         child.join(timeout=60)
     assert len({*drawn, SYSTEM.stream().bytes(16)}) == 3
+
+
+def test_a_question_has_one_stream_for_ever_and_each_its_own() -> None:
+    secret, other = bytes(range(32)), bytes(32)
+    draws = {
+        DerivedRandomness.for_question(key, question).stream().bytes(32)
+        for key in (secret, other)
+        for question in (b"", b"a", b"b", b"ab")
+        for _ in range(3)
+    }
+    assert len(draws) == 8
+    assert DerivedRandomness.for_question(secret, b"a").secure
+    with pytest.raises(ValueError, match="32 bytes"):
+        DerivedRandomness.for_question(b"short", b"a")

@@ -110,6 +110,7 @@ class Roles:
     running: dict[str, Process] = field(default_factory=dict)
     lives: dict[str, int] = field(default_factory=dict)
     child: Path = CHILD
+    seeded: bool = True  # the servers' noise, so that a run has one right model
 
     # ── starting ──
 
@@ -141,7 +142,8 @@ class Roles:
     def _words(self, name: str) -> list[str]:
         file = str(self.root / "study.toml")
         if name in SERVERS:
-            return ["serve", "server", file, "--unsafe-seed", seed_of(self.lives[name])]
+            seed = ["--unsafe-seed", seed_of(self.lives[name])] if self.seeded else []
+            return ["serve", "server", file, *seed]
         out = ["--out", str(self.root / name)]
         if name == "aggregator":
             return ["serve", "aggregator", file, *out]

@@ -31,8 +31,9 @@ from federation_services import (
     until_closed,
 )
 
-from tacit.channels.federation.letters import Holders, Share, digest_of
+from tacit.channels.federation.letters import Holders, Sealed, Share, digest_of
 from tacit.channels.federation.noise_plan import asked_by
+from tacit.channels.federation.seals import Question, marks_of, seal
 from tacit.channels.federation.server_service import ServerService
 from tacit.channels.roles.letters import read, write
 from tacit.crypto.signing import SigningKey
@@ -237,18 +238,24 @@ async def drip(running: Scene, writer: asyncio.StreamWriter) -> None:
 
 
 def holders(running: Scene, *names: str) -> bytes:
-    return write(Holders(sorted(running.keys[name].public_key for name in names)))
+    """A question of the right form about these holders."""
+    keys = sorted(running.keys[name].public_key for name in names)
+    return write(Sealed(keys, [bytes(32)] * len(SERVERS)))
 
 
 @pytest.mark.parametrize(
     ("kind", "number", "names", "words"),
     [
         ("close", HELD - 1, ("h1", "h2"), "the difference of two sums"),
-        ("close", HELD, ("h1",), "allows 2 to 3"),
-        ("close", HELD, (), "allows 2 to 3"),
-        ("close", HELD, HOLDERS, "shares of 1 of these holders are not here"),
-        ("close", HELD, ("h1", "s2"), "shares of 1 of these holders are not here"),
+        ("seal", HELD - 1, ("h1", "h2"), "the difference of two sums"),
+        ("seal", HELD, ("h1",), "allows 2 to 3"),
+        ("seal", HELD, (), "allows 2 to 3"),
+        ("seal", HELD, HOLDERS, "shares of 1 of these holders are not here"),
+        ("seal", HELD, ("h1", "s2"), "shares of 1 of these holders are not here"),
+        ("seal", HELD, ("h1", "h2"), "are others"),
+        ("seal", HELD + 1, ("h1", "h2"), "is not open"),
         ("close", HELD + 1, ("h1", "h2"), "is not open"),
+        ("close", HELD, ("h1", "h2"), "not with those of all 2 servers"),
     ],
 )
 def test_another_sum_than_the_study_allows(
@@ -258,17 +265,44 @@ def test_another_sum_than_the_study_allows(
         key = running.keys["aggregator"]
         reply = await running.ask("s1", key, kind, number, holders(running, *names))
         assert says(reply, Refused, words)
-        assert running.told["s1"].found("close refused", words, round=number)
+        assert running.told["s1"].found(f"{kind} refused", words, round=number)
 
     attacked(tmp_path, attack)
 
 
+def test_a_sum_that_another_server_has_not_sealed(tmp_path: Path) -> None:
+    """The aggregator has the word of one server, and makes up that of the other."""
+
+    async def attack(running: Scene) -> None:
+        state = read(Share, running.made["h1", HELD][running.keys["s1"].public_key]).state
+        keys = sorted(running.keys[name].public_key for name in ("h1", "h2"))
+        marks = [await mark(running, server, keys) for server in SERVERS]
+        asked = Sealed(keys, marks)
+        digest = Question.of(HELD, state, asked, running.study).digest(running.study.digest)
+        made_up = seal(EVE, running.study.digest, HELD, digest)
+        of_another = seal(running.keys["s2"], running.study.digest, HELD - 1, digest)
+        for words in ([], ["00" * 64] * 2, [made_up] * 2, [of_another] * 2):
+            body = write(Sealed(keys, marks, words))
+            reply = await running.ask("s1", running.keys["aggregator"], "close", HELD, body)
+            assert says(reply, Refused, "once all have sealed it")
+
+    attacked(tmp_path, attack)
+
+
+async def mark(running: Scene, server: str, keys: list[str]) -> bytes:
+    reply = await running.ask(server, running.keys["aggregator"], "present", HELD)
+    assert isinstance(reply, Message)
+    here = read(Holders, reply.body)
+    known = dict(zip(here.keys, here.marks, strict=True))
+    return marks_of(known[key] for key in keys)
+
+
 def test_the_same_holder_twice_in_a_sum(tmp_path: Path) -> None:
     async def attack(running: Scene) -> None:
-        twice = write(Holders([running.keys["h1"].public_key] * 2))
-        reply = await running.ask("s1", running.keys["aggregator"], "close", HELD, twice)
+        twice = write(Sealed([running.keys["h1"].public_key] * 2, [bytes(32)] * 2))
+        reply = await running.ask("s1", running.keys["aggregator"], "seal", HELD, twice)
         assert says(reply, InputError, "listed once each")
-        assert running.told["s1"].found("close refused", "listed once each")
+        assert running.told["s1"].found("seal refused", "listed once each")
 
     attacked(tmp_path, attack)
 
@@ -277,7 +311,7 @@ def test_the_same_holder_twice_in_a_sum(tmp_path: Path) -> None:
 def test_somebody_else_plays_the_aggregator(tmp_path: Path, sender: str) -> None:
     async def attack(running: Scene) -> None:
         key = running.keys.get(sender, EVE)
-        for kind in ("open", "present", "close", "attest", "finish"):
+        for kind in ("open", "present", "seal", "close", "recall", "attest", "finish"):
             reply = await running.ask("s1", key, kind, HELD, holders(running, "h1", "h2"))
             assert says(reply, Refused, "only the study's aggregator")
             assert running.told["s1"].found(f"{kind} refused", "only the study's aggregator")
@@ -353,7 +387,7 @@ def test_a_state_with_a_tiny_bound_changes_no_noise_and_gets_no_share(tmp_path: 
                     )
                     assert says(answer, Refused, "made for another state")
                 assert len(running.told[server].found("share refused", "another state")) == 3
-                reply = await running.ask(server, key, "close", 1, holders(running, "h1", "h2"))
+                reply = await running.ask(server, key, "seal", 1, holders(running, "h1", "h2"))
                 assert says(reply, Refused, "not here")
 
     run(whole())

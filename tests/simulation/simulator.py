@@ -23,10 +23,11 @@ from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.letters import context_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question
 from tacit.channels.federation.server import Server
-from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.federation.server_store import Round, ServerStore
 from tacit.channels.roles.letters import Letter
-from tacit.channels.roles.store import MEMORY, Store
+from tacit.channels.roles.store import MEMORY, PENDING, Store
 from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.ring import RingSum
@@ -34,7 +35,6 @@ from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
 from tacit.errors import TacitError, Unreachable
 from tacit.privacy.promise import Promise
-from tacit.programs.program import Query
 
 KEYS = [SigningKey.generate() for _ in range(6)]  # of servers and the aggregator
 
@@ -53,6 +53,9 @@ class Chances:
     silence: float = 0.0
     leave: float = 0.0
     delay: float = 1.0
+    keep: float = 0.0  # a copy of a store at a write
+    put_back: float = 0.0  # a copy instead of the store, after a crash
+    fresh: bool = False  # noise that is drawn anew in each life, also after a copy was put back
 
 
 @dataclass
@@ -97,6 +100,8 @@ def crashing(kind: type[Store], world: World) -> Callable[[str], Any]:
         def __init__(self, study: str) -> None:
             super().__init__(MEMORY, study)
             self.made = True
+            self.copies = [self.database.serialize()]
+            self.put_back = 0
 
         @contextmanager
         def transaction(self) -> Iterator[None]:
@@ -104,8 +109,20 @@ def crashing(kind: type[Store], world: World) -> Callable[[str], Any]:
                 yield
                 if self.made and world.happens(world.chances.crash):
                     raise Crash  # before it is durable: rolled back
+            if self.made and world.happens(world.chances.keep):
+                self.copies.append(self.database.serialize())
             if self.made and world.happens(world.chances.crash):
                 raise Crash  # after it is durable, before anybody hears of it
+
+        def start(self) -> None:
+            """What a start finds: the store as it was left or, by chance, an older copy of it."""
+            if self.copies and world.happens(world.chances.put_back):
+                self.made = False
+                self.database.deserialize(world.chance.choice(self.copies))
+                self.database.execute("UPDATE identity SET restored = ?", (f"{PENDING}now",))
+                self._come_back()
+                self.restored, self.made = "now", True
+                self.put_back += 1
 
     return Crashing
 
@@ -180,6 +197,8 @@ class Network:
         reply = node.alive(lambda core: _asked(core, sender, letter, self.world.now))
         if isinstance(reply, Letter) and reply.kind == "partial":
             self.partials.setdefault((to, letter.round), set()).add(reply.body)
+        if isinstance(reply, Letter):  # as on the wire, under the round of the request
+            return Letter(reply.kind, letter.round, reply.body)
         return reply
 
 
@@ -198,12 +217,13 @@ class WatchedServer(Server):
 
     drawn: dict[tuple[str, int], list[tuple[bytes, np.ndarray]]]
 
-    def _noisy_sum(self, number: int, query: Query, holders: tuple[str, ...]) -> bytes:
-        answer = super()._noisy_sum(number, query, holders)
-        exact = RingSum(query.length)
-        for bodies in self._store.bodies(number, "full", set(holders)):
+    def _noisy_sum(self, known: Round, question: Question) -> bytes:
+        answer = super()._noisy_sum(known, question)
+        number, holders = known.number, set(question.keys)
+        exact = RingSum(known.query.length)
+        for bodies in self._store.bodies(number, "full", holders):
             exact.add(bodies)
-        for seeds in self._store.bodies(number, "seed", set(holders)):
+        for seeds in self._store.bodies(number, "seed", holders):
             exact.add_seeds(seeds, context_of(self.study.digest, number))
         noise = np.frombuffer(answer, dtype="<i8") - exact.total.view(np.int64)
         self.drawn.setdefault((self._key.public_key, number), []).append((answer, noise))
@@ -242,6 +262,7 @@ class AggregatorNode(Node):
 class HolderNode(Node):
     network: Network
     key: str
+    outbox: Any
     silent_until: float = 0.0
     left = False
 
@@ -345,7 +366,12 @@ def simulate(
     ]
     journal = crashing(Journal, world)(study.digest)
     AggregatorNode.network = HolderNode.network = network
-    aggregator = AggregatorNode(world, lambda: Aggregator(study, keys[-1], journal, world.now))
+
+    def aggregating() -> Aggregator:
+        journal.start()
+        return Aggregator(study, keys[-1], journal, world.now)
+
+    aggregator = AggregatorNode(world, aggregating)
     network.nodes = {key.public_key: node for key, node in zip(keys, nodes, strict=False)}
     network.nodes[study.aggregator.key] = aggregator
     purses = [purse(study, place) for place in range(holders)]
@@ -378,9 +404,13 @@ def _server(
 ) -> Callable[[], Server]:
     def make() -> Server:
         WatchedServer.drawn = drawn
-        # Another life draws other noise: had it drawn twice for one round, it would show.
+        store.start()
+        # Another life draws other noise: had it drawn twice for one round, it would show. After a
+        # restore that is as it must be, and the noise is derived as in earnest.
         life = world.chance.getrandbits(64)
-        return WatchedServer(study, key, store, lambda n: SeededRandomness(f"{life} {n}"))
+        derived = world.chances.put_back > 0 and not world.chances.fresh
+        seeded = None if derived else lambda n: SeededRandomness(f"{life} {n}")
+        return WatchedServer(study, key, store, seeded)
 
     return make
 
@@ -392,7 +422,11 @@ def _holder(study: Study, world: World, place: int, purse: Any) -> HolderNode:
     node = HolderNode.__new__(HolderNode)
     node.key = key
     source = SeededRandomness(f"{world.seed} {place}")
-    Node.__init__(
-        node, world, lambda: Holder(study, key, outbox, contribute, purse.of_a_new_life(), source)
-    )
+
+    def holding() -> Holder:
+        outbox.start()
+        return Holder(study, key, outbox, contribute, purse.of_a_new_life(), source)
+
+    Node.__init__(node, world, holding)
+    node.outbox = outbox
     return node

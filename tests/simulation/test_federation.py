@@ -52,7 +52,8 @@ def drawn_up(seed: int) -> Run:
     )
 
 
-def check(run: Run) -> None:
+def check(run: Run, books: bool = True) -> None:
+    """`books`: whether the servers' own are whole, as they are unless one was put back."""
     core, study = run.aggregator.core, run.study
     if core.failure is not None:  # only if too few were left to go on
         assert isinstance(core.failure, Unreachable), core.failure
@@ -63,10 +64,10 @@ def check(run: Run) -> None:
     certificate = Certificate.from_json(text)
     certificate.verify(study.aggregator.key)
     seen = from_bytes(study.program().models, model)
-    sets = [store.rounds() for store in run.stores]
+    sets = [[r.holders for r in store.rounds()] for store in run.stores if books]
     everyone: set[str] = set()
     for index in range(study.rounds):
-        chosen = {rounds[index].holders for rounds in sets}
+        chosen = {rounds[index] for rounds in [*sets, core._sets]}
         assert len(chosen) == 1, "servers summed different holders"
         holders = chosen.pop()
         assert holders is not None
@@ -116,6 +117,78 @@ def test_a_thousand_seeds(chunk: int) -> None:
 @pytest.mark.skipif("SEED" not in os.environ, reason="for replaying one seed")
 def test_replay() -> None:
     check(drawn_up(int(os.environ["SEED"])))
+
+
+# ── stores that are put back from a copy ──
+
+
+def put_back(seed: int, fresh: bool = False) -> Run:
+    """As before, but copies are kept, and a crash may end in the start of an older one."""
+    chance = random.Random(f"copies {seed}")
+    holders, servers = chance.choice([2, 3, 5]), chance.choice([2, 3])
+    chances = Chances(
+        lose=chance.choice([0.0, 0.05]),
+        double=chance.choice([0.0, 0.3]),
+        crash=chance.choice([0.02, 0.05]),
+        silence=0.02,
+        delay=chance.choice([0.2, 1.0]),
+        keep=chance.choice([0.05, 0.3]),
+        put_back=chance.choice([0.1, 0.3]),
+        fresh=fresh,
+    )
+    return simulate(
+        seed,
+        holders,
+        servers,
+        rounds=chance.choice([2, 4]),
+        chances=chances,
+        promise=chance.choice(PROMISES),
+        honest=chance.choice([None, servers]),
+    )
+
+
+def check_put_back(run: Run) -> bool:
+    """One answer of each server in each round, over all lives; and whether the study came to an
+    end. Who is put back again and again while others wait loses a round, and with it the study."""
+    for (server, number), answers in run.network.partials.items():
+        assert len(answers) == 1, "a server answered one round in two ways"
+        noises = {noise.tobytes() for body, noise in run.drawn[server, number] if body in answers}
+        assert len(noises) == 1
+    sealed = [
+        {r.number: r.sealed for r in store.rounds() if r.sealed is not None} for store in run.stores
+    ]
+    for number in range(1, run.study.rounds + 1):
+        assert len({books[number] for books in sealed if number in books}) <= 1
+    core = run.aggregator.core
+    if core.failure is not None:
+        assert isinstance(core.failure, Unreachable), core.failure
+        return False
+    check(run, books=False)
+    return True
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_stores_that_are_put_back(chunk: int) -> None:
+    ended = happened = 0
+    for seed in range(50 * chunk, 50 * (chunk + 1)):
+        try:
+            run = put_back(seed)
+            ended += check_put_back(run)
+            happened += sum(store.put_back for store in [*run.stores, run.journal])
+        except BaseException:
+            print(f"failed with seed {seed}")
+            raise
+    assert happened > 20
+    assert ended > 25  # of 50: in the others a round was lost, as when a server is lost for good
+
+
+def test_fresh_noise_would_show() -> None:
+    """Had a server that was put back drawn anew for the same question, it would be noticed."""
+    assert any(_answers_twice(put_back(seed, fresh=True)) for seed in range(200))
+
+
+def _answers_twice(run: Run) -> bool:
+    return any(len(answers) > 1 for answers in run.network.partials.values())
 
 
 def test_thousands_of_holders() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.crypto.signing import SigningKey, canonical
 from tacit.errors import InputError
-from tacit.wire.message import LAST_ROUND, Message
+from tacit.wire.message import LAST_ROUND, PROTOCOL, Message
 
 KEY = SigningKey.generate()
 OTHER = SigningKey.generate()
@@ -133,10 +133,26 @@ def test_other_spellings_are_refused(name: str, value: bytes) -> None:
         Message.from_headers(headers.items())
 
 
+@pytest.mark.parametrize(("said", "words"), [(None, "1"), (b"1", "1"), (b"3", "3"), (b"x", "unk")])
+def test_another_protocol_is_named(said: bytes | None, words: str) -> None:
+    """A message that says nothing is of tacit 0.1."""
+    headers = [pair for pair in SIGNED.to_headers() if pair[0] != b"tacit-protocol"]
+    headers += [] if said is None else [(b"tacit-protocol", said)]
+    with pytest.raises(InputError, match=rf"of protocol {words}.* speaks protocol {PROTOCOL}"):
+        Message.from_headers(headers, b"body")
+
+
+def test_a_signature_of_0_1_is_none_of_ours() -> None:
+    own = replace(SIGNED, signature="")
+    old = own._signed_bytes().replace(f"version {PROTOCOL}".encode(), b"version 1")
+    assert old != own._signed_bytes()
+    assert not replace(own, signature=KEY.sign(old)).is_authentic()
+
+
 def test_missing_and_doubled_headers_are_refused() -> None:
     headers = SIGNED.to_headers()
     with pytest.raises(InputError, match="tacit-study is missing"):
-        Message.from_headers(headers[1:])
+        Message.from_headers([headers[0], *headers[2:]])
     with pytest.raises(InputError, match="tacit-kind came twice"):
         Message.from_headers([*headers, (b"Tacit-Kind", b"other")])
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
     "keys": ("tacit.cli.keys:keys", "Make and show identities."),
     "budget": ("tacit.cli.budget:budget", "Show or set what a holder's ledger allows."),
+    "backup": ("tacit.cli.backup:backup", "Copy a role's folder, your home, or a ledger."),
+    "restore": ("tacit.cli.backup:restore", "Put such a copy back, soundly."),
     "verify": ("tacit.cli.verify:verify", "Recompute a certificate and check its signature."),
     "predict": ("tacit.cli.predict:predict", "Use a model on the records of a file."),
     "audit": ("tacit.cli.audit:audit", "Play the distinguishing game against a mechanism."),

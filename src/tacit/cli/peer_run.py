@@ -18,6 +18,7 @@ from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.peers.service import PeerService
 from tacit.channels.peers.status import status_of
+from tacit.channels.roles.lock import Lock
 from tacit.channels.studies.checks import parallel_problem
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
@@ -64,6 +65,7 @@ class _Running:
     ) -> None:
         self._pact, self._key, self._folder, self._role = pact, key, folder, role
         self._options = options
+        self._lock = Lock(folder / "library.db")
         self._library = Library(folder / "library.db", pact.digest)
         self._ledger = Ledger(options["ledger_file"] or ledger_path())
         self._used = folder / "used.json"

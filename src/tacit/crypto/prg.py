@@ -7,6 +7,7 @@ threads could race on, or that a forked child could repeat.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 from itertools import count
 from typing import Any, Protocol
@@ -73,7 +74,7 @@ class Randomness(Protocol):
 
 
 class SystemRandomness:
-    """Seeds from the operating system. The default, and the only source that is secure."""
+    """Seeds from the operating system: the default."""
 
     secure = True
 
@@ -106,6 +107,17 @@ class DerivedRandomness:
             raise ValueError(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
         self._root = hashlib.sha256(b"tacit derived seeds" + seed).digest()
         self._counter = count()
+
+    @classmethod
+    def for_question(cls, secret: bytes, question: bytes) -> DerivedRandomness:
+        """The same draws for the same question, for ever; independent ones for any other.
+
+        HMAC-SHA-256 under a secret of 256 bits, a pseudo-random function (Bellare 2006, theorem
+        3.1): to whoever lacks the secret, seeds for distinct questions are as fresh ones.
+        """
+        if len(secret) != SEED_BYTES:
+            raise ValueError(f"a secret has {SEED_BYTES} bytes, not {len(secret)}")
+        return cls(hmac.digest(secret, b"tacit noise of a question" + question, "sha256"))
 
     def stream(self) -> Keystream:
         index = next(self._counter).to_bytes(8, "little")

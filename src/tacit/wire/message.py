@@ -15,12 +15,17 @@ from dataclasses import dataclass, replace
 from tacit.crypto.signing import SigningKey, canonical, signed_by
 from tacit.errors import InputError
 
-__all__ = ["LAST_ROUND", "Message"]
+__all__ = ["LAST_ROUND", "PROTOCOL", "Message"]
 
 LAST_ROUND = 2**31
+# What the roles say to one another, and mean by it. Rises when one of an older version could not
+# follow, or would mean something else; docs/explain/versions.md tells which tacit speaks which.
+PROTOCOL = 2
+FIRST = 1  # of messages that do not say theirs: those of tacit 0.1
 
-# Signatures of other things (certificates, ledgers) are never signatures of a message.
-_DOMAIN = "tacit wire message, version 1"
+# Signatures of other things (certificates, ledgers) are never signatures of a message, and those of
+# one protocol never of another.
+_DOMAIN = f"tacit wire message, version {PROTOCOL}"
 _PREFIX = b"tacit-"
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SIGNATURE = re.compile(r"[0-9a-f]{128}")
@@ -61,6 +66,7 @@ class Message:
         if wrong := self._malformed():
             raise InputError(_explain(wrong))
         return [
+            (b"tacit-protocol", str(PROTOCOL).encode()),
             (b"tacit-study", self.study.encode()),
             (b"tacit-round", str(self.round).encode()),
             (b"tacit-sender", self.sender.encode()),
@@ -146,11 +152,21 @@ def _tacit_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         if name in found:  # two readers could each believe another one
             raise InputError(f"The header tacit-{_shown(name)} came twice: send it once.")
         found[name] = value.decode("latin-1")
+    _check_protocol(found.pop("protocol", str(FIRST)))
     for name in _REQUIRED:
         if name not in found:
             raise InputError(f"The header tacit-{name} is missing: send {_RULES[name]}.")
     return found
 
 
+def _check_protocol(said: str) -> None:
+    if said != str(PROTOCOL):
+        other = said if _ROUND.fullmatch(said) else "unknown"
+        raise InputError(
+            f"The message is of protocol {other}; this tacit speaks protocol {PROTOCOL}. All roles "
+            "of a study run versions of tacit with one protocol: agree on one of them."
+        )
+
+
 def _shown(name: str) -> str:
-    return name if name in _RULES else "…"
+    return name if name in (*_RULES, "protocol") else "…"

@@ -355,12 +355,14 @@ def test_a_batch_that_was_released_stays_so_after_a_crash(tmp_path: Path) -> Non
     store = RelayStore(path, STUDY)
     filled(3, store).release(0, 0, 0)
     store.close()
-    again = relay(store=RelayStore(path, STUDY))
+    store = RelayStore(path, STUDY)
+    again = relay(store=store)
     with pytest.raises(Refused, match="was released"):
         again.take(PEOPLE[0], 0, 0, 0, [packet(b"replayed")])
     with pytest.raises(Refused, match="before this relay was started again"):
         again.release(0, 0, 0)
     assert again.attest(0, 0) == {0: 3}
+    store.close()
     with pytest.raises(Refused, match="is over"):
         relay(store=RelayStore(path, STUDY), opened=False).open_stage(-1, 0, frozenset(PEOPLE))
 
@@ -368,8 +370,9 @@ def test_a_batch_that_was_released_stays_so_after_a_crash(tmp_path: Path) -> Non
 def test_a_batch_that_was_not_released_begins_anew_after_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "relay.db"
     sent = packet(b"sent twice")
-    first = relay(store=RelayStore(path, STUDY))
-    first.take(PEOPLE[0], 0, 0, 0, [sent])
+    store = RelayStore(path, STUDY)
+    relay(store=store).take(PEOPLE[0], 0, 0, 0, [sent])
+    store.close()
     again = relay(store=RelayStore(path, STUDY))
     assert again.take(PEOPLE[0], 0, 0, 0, [sent]) == Taken(1, 0, 0)
 

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from tacit.channels.federation.contribution import from_records
 from tacit.channels.federation.holder import Holder
-from tacit.channels.federation.letters import Holders, News
+from tacit.channels.federation.letters import News, Sealed, Witnessed
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question, marks_of
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.budget import NoBudget
-from tacit.channels.roles.letters import Letter, write
+from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SeededRandomness
@@ -72,6 +73,7 @@ class Attack:
             )
             for i, key in enumerate(keys[:-1])
         }
+        self.before: Witnessed | None = None
         kept = slice(None) if present else slice(1, None)
         label = schema.label is not None
         tables = [(X[kept], Y[kept] if label else None), (X, Y if label else None)]
@@ -98,15 +100,27 @@ class Attack:
             self.tell(server, Letter("open", number, state))
         for holder in self.holders:
             self.ask(holder, number, state)
-        everyone = write(Holders(sorted(party.key for party in self.study.holders)))
+        everyone = write(self.sealed(number))
         parts = [
             np.frombuffer(self.tell(s, Letter("close", number, everyone)).body, "<i8")
             for s in self.servers.values()
         ]
         return np.asarray(np.add.reduce(parts, dtype=np.int64))
 
+    def sealed(self, number: int) -> Sealed:
+        """All servers give their word for the sum of all holders."""
+        keys = sorted(party.key for party in self.study.holders)
+        servers = list(self.servers.values())
+        marks = [marks_of(server._arrived[key] for key in keys) for server in servers]
+        asked = Letter("seal", number, write(Sealed(keys, marks)))
+        words = [read(Sealed, self.tell(server, asked).body).seals[0] for server in servers]
+        state = servers[0]._rounds[number].state
+        digest = Question(number, state, tuple(keys), tuple(marks)).digest(self.study.digest)
+        self.before = Witnessed(digest, words)
+        return Sealed(keys, marks, words)
+
     def ask(self, holder: Holder, number: int, state: bytes) -> None:
-        news = write(News(number, 1e9, state))
+        news = write(News(number, 1e9, state, before=self.before))
         aggregator = self.study.aggregator.key
         holder.told(aggregator, Letter("ask", number - 1), Letter("round", number, news))
         for to, letter in holder.tick():

@@ -16,10 +16,11 @@ from tacit.channels.federation.certify import check_result
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
-from tacit.channels.federation.letters import Holders, News, Share, digest_of
+from tacit.channels.federation.letters import Holders, News, Sealed, Share, Witnessed, digest_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question, marks_of, seal
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.budget import LedgerBudget, NoBudget
@@ -76,9 +77,23 @@ def share(study: Study, core: Server, place: int, fill: int = 1, state: bytes | 
     return ask(core, study.holders[place].key, "share", 1, letter)
 
 
-def close(study: Study, core: Server, places: list[int]) -> Any:
+def question(study: Study, core: Server, places: list[int]) -> Sealed:
+    """What these holders have sent to the first server; the second is not looked at here."""
     keys = sorted(study.holders[place].key for place in places)
-    return ask(core, study.aggregator.key, "close", 1, write(Holders(keys)))
+    mark = marks_of(core._arrived.get(key, b"") for key in keys)
+    return Sealed(keys, [mark, bytes(32)])
+
+
+def close(study: Study, core: Server, places: list[int]) -> Any:
+    """Ask the first server for its seal, add that of the second, and ask for the sum."""
+    asked = question(study, core, places)
+    reply = ask(core, study.aggregator.key, "seal", 1, write(asked))
+    if isinstance(reply, TacitError):
+        return reply
+    (own,) = read(Sealed, reply.body).seals
+    named = Question.of(1, digest_of(first_state(study)), asked, study).digest(study.digest)
+    whole = Sealed(asked.keys, asked.marks, [own, seal(KEYS[1], study.digest, 1, named)])
+    return ask(core, study.aggregator.key, "close", 1, write(whole))
 
 
 # ── the server ──
@@ -112,8 +127,8 @@ def test_no_second_set_no_small_set_no_large_set_no_missing_share(study: Study) 
     assert "2 to 3" in str(close(study, core, [0]))
     assert "not here" in str(close(study, core, [0, 3]))
     assert isinstance(close(study, core, [0, 1, 2, 3]), Refused)
-    double = write(Holders([study.holders[0].key] * 2))
-    assert isinstance(ask(core, study.aggregator.key, "close", 1, double), InputError)
+    double = write(Sealed([study.holders[0].key] * 2, [bytes(32)] * 2))
+    assert isinstance(ask(core, study.aggregator.key, "seal", 1, double), InputError)
     assert close(study, core, [0, 1, 2]).kind == "partial"
     assert "difference" in str(close(study, core, [0, 1]))
 
@@ -235,10 +250,10 @@ def test_a_silent_holder_is_left_out_and_may_come_back(study: Study) -> None:
     joined(study, core, [0, 1], done=1)
     assert core.tick(5.0) == []
     asked = core.tick(31.0)
-    here = Holders(sorted(study.holders[p].key for p in (0, 1)))
+    here = Holders(sorted(study.holders[p].key for p in (0, 1)), [bytes(32)] * 2)
     for key, letter in asked:
         core.told(key, letter, Letter("holders", 1, write(here)), 31.0)
-    assert core.phase is Phase.CLOSING
+    assert core.phase is Phase.SEALING
     assert core.waiting_for == set(here.keys)
     joined(study, core, [2], done=0)
     assert study.holders[2].key in core.waiting_for
@@ -249,9 +264,10 @@ def test_garbage_from_a_server_is_asked_for_again_and_then_given_up(study: Study
     core = collecting(study)
     core._tell = lambda event, **fields: told.append(event)
     joined(study, core, [0, 1, 2, 3], done=1)
-    here = write(Holders(sorted(h.key for h in study.holders)[:3]))
+    here = write(Holders(sorted(h.key for h in study.holders)[:3], [bytes(32)] * 3))
     for key, letter in core.tick(2.0):
         core.told(key, letter, Letter("holders", 1, here), 2.0)
+    sealed(study, core)
     length = 8 * server_length(study)
     for key, letter in core.tick(2.0):
         core.told(key, letter, Letter("partial", 1, b"short"), 2.0)
@@ -262,6 +278,17 @@ def test_garbage_from_a_server_is_asked_for_again_and_then_given_up(study: Study
     assert told.count("sum refused") == 3
     assert isinstance(core.failure, CheckFailed)
     assert core.round == 1  # the model was not touched
+
+
+def sealed(study: Study, core: Aggregator) -> None:
+    """Both servers seal what the aggregator asks them to."""
+    for key, letter in core.tick(2.0):
+        asked = read(Sealed, letter.body)
+        named = Question.of(1, digest_of(first_state(study)), asked, study).digest(study.digest)
+        word = seal(next(k for k in KEYS if k.public_key == key), study.digest, 1, named)
+        reply = write(Sealed(asked.keys, asked.marks, [word]))
+        core.told(key, letter, Letter("sealed", 1, reply), 2.0)
+    assert core.phase is Phase.CLOSING
 
 
 def server_length(study: Study) -> int:
@@ -425,3 +452,100 @@ def test_a_budget_that_does_not_cover_the_study_refuses_before_anything(
     with pytest.raises(Refused):
         holder(study, budget=LedgerBudget.of(study, ledger, "ward"))
     assert ledger.balance("ward", "record").left.epsilon == 0.5
+
+
+# ── nobody answers twice ──
+
+
+def derived(study: Study, store: ServerStore) -> Server:
+    """With the noise of the store's secret, as in earnest."""
+    return Server(study, KEYS[0], store)
+
+
+def with_shares(study: Study, core: Server) -> Server:
+    ask(core, study.aggregator.key, "open", 1, first_state(study))
+    for place in (0, 1, 2):
+        assert share(study, core, place).kind == "stored"
+    return core
+
+
+def forgotten(store: ServerStore) -> ServerStore:
+    """Another store with the same secret and nothing else, as an old copy is."""
+    other = ServerStore(MEMORY, store.database.execute("SELECT study FROM about").fetchone()[0])
+    other.database.execute("UPDATE secret SET bytes = ?", (store.secret,))
+    return other
+
+
+def test_the_same_question_has_the_same_bytes_for_ever(study: Study) -> None:
+    store = ServerStore(MEMORY, study.digest)
+    answer = close(study, with_shares(study, derived(study, store)), [0, 1]).body
+    again = with_shares(study, derived(study, forgotten(store)))
+    assert close(study, again, [0, 1]).body == answer
+    other = with_shares(study, derived(study, forgotten(store)))
+    sums = [np.frombuffer(b, "<i8") for b in (answer, close(study, other, [0, 1, 2]).body)]
+    assert len(set((sums[1] - sums[0]).tolist())) > 1  # noise of its own, not one more share alone
+    fresh = with_shares(study, derived(study, ServerStore(MEMORY, study.digest)))
+    assert close(study, fresh, [0, 1]).body != answer
+    assert fresh._attestation().secure
+
+
+def test_a_sum_is_not_given_away_before_all_have_sealed_it(study: Study) -> None:
+    core = with_shares(study, derived(study, ServerStore(MEMORY, study.digest)))
+    asked = question(study, core, [0, 1])
+    boss, named = study.aggregator.key, question_digest(study, asked)
+    (own,) = read(Sealed, ask(core, boss, "seal", 1, write(asked)).body).seals
+    right, wrong = seal(KEYS[1], study.digest, 1, named), seal(KEYS[2], study.digest, 1, named)
+    for words in ([], [own], [own, own], [own, wrong], [right, own], [own, right, right]):
+        reply = ask(core, boss, "close", 1, write(Sealed(asked.keys, asked.marks, words)))
+        assert "all have sealed it" in str(reply)
+    whole = write(Sealed(asked.keys, asked.marks, [own, right]))
+    assert ask(core, boss, "close", 1, whole).kind == "partial"
+
+
+def question_digest(study: Study, asked: Sealed, number: int = 1) -> bytes:
+    return Question.of(number, digest_of(first_state(study)), asked, study).digest(study.digest)
+
+
+def test_other_shares_under_the_same_names_are_another_question(study: Study) -> None:
+    store = ServerStore(MEMORY, study.digest)
+    core = with_shares(study, derived(study, store))
+    asked = question(study, core, [0, 1])
+    words = [seal(key, study.digest, 1, question_digest(study, asked)) for key in KEYS[:2]]
+    again = derived(study, forgotten(store))
+    ask(again, study.aggregator.key, "open", 1, first_state(study))
+    share(study, again, 0)
+    share(study, again, 1, fill=7)
+    whole = write(Sealed(asked.keys, asked.marks, words))
+    reply = ask(again, study.aggregator.key, "close", 1, whole)
+    assert isinstance(reply, Refused)
+    assert "are others" in str(reply)
+
+
+def test_a_server_believes_its_own_seal_from_anybody(study: Study) -> None:
+    """Put back, it is shown by a holder what it has sealed, and seals nothing else."""
+    store = ServerStore(MEMORY, study.digest)
+    asked = question(study, with_shares(study, derived(study, store)), [0, 1])
+    named = question_digest(study, asked)
+    again = with_shares(study, derived(study, forgotten(store)))
+    for key, taken in ((KEYS[1], False), (KEYS[0], True)):
+        seen = Witnessed(named, [seal(key, study.digest, 1, named)])
+        body = write(Share(b"", "seed", bytes(32), seen))
+        assert isinstance(ask(again, study.holders[0].key, "share", 2, body), Refused)
+        assert bool(again._shown) is taken
+    assert "difference" in str(close(study, again, [0, 1, 2]))
+    assert close(study, again, [0, 1]).kind == "partial"
+
+
+def test_a_holder_takes_no_part_without_the_seals_of_the_round_before(study: Study) -> None:
+    digest, other = bytes(32), bytes([1]) * 32
+    right, second = ([seal(k, study.digest, 1, d) for k in KEYS[:2]] for d in (digest, other))
+    core = holder(study)
+    for before in (None, Witnessed(digest, []), Witnessed(digest, right[::-1])):
+        with pytest.raises(Refused, match="othing is sent"):
+            core._witness(1, before)
+    with pytest.raises(Refused, match="othing is sent"):
+        core._witness(2, Witnessed(digest, right))
+    core._witness(1, Witnessed(digest, right))
+    core._witness(1, Witnessed(digest, right))
+    with pytest.raises(Refused, match="sealed two sums of round 1"):
+        core._witness(1, Witnessed(other, second))

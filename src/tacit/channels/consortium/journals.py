@@ -36,14 +36,19 @@ class _Journal(Store):
                 "INSERT INTO attempt VALUES (?, ?, ?)",
                 (attempt.number, json.dumps(attempt.roster), attempt.seed),
             )
-            self._note(attempt)
+            self._note_of(attempt)
+            self.step()
 
-    def _note(self, attempt: Attempt) -> None:
+    def _note_of(self, attempt: Attempt) -> None:
         """What else is kept of an attempt, in the same transaction."""
 
     def attempt(self) -> Attempt | None:
         found = self.database.execute("SELECT number, roster, seed FROM attempt").fetchone()
         return None if found is None else Attempt(found[0], tuple(json.loads(found[1])), found[2])
+
+    @property
+    def is_over(self) -> bool:
+        return self.result() is not None
 
     def put_result(self, model: bytes, certificate: str) -> None:
         with self.transaction():
@@ -92,7 +97,7 @@ class PartyJournal(_Journal):
             for table in self.added:
                 self.database.execute(table)
 
-    def _note(self, attempt: Attempt) -> None:
+    def _note_of(self, attempt: Attempt) -> None:
         self.database.execute("DELETE FROM encoding")
         self.database.execute("DELETE FROM said")
         self.database.execute(
@@ -123,6 +128,7 @@ class PartyJournal(_Journal):
     def _say(self, step: int, body: bytes) -> None:
         self.database.execute("DELETE FROM said")
         self.database.execute("INSERT INTO said VALUES (?, ?)", (step, body))
+        self.step()
 
     def said(self) -> tuple[int, bytes] | None:
         """The last step of this attempt in which we may have said something, and what."""
@@ -135,6 +141,7 @@ class PartyJournal(_Journal):
     def reveal(self, attempt: int) -> None:
         with self.transaction():
             self.database.execute("INSERT INTO revealed VALUES (?)", (attempt,))
+            self.step()
 
     def revealed(self) -> int | None:
         """The attempt in which we have given away what makes a release possible: at most one."""

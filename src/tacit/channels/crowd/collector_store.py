@@ -64,6 +64,12 @@ class CollectorStore(Store):
     def put_progress(self, progress: Progress) -> None:
         body = msgspec.msgpack.encode(progress)
         self.database.execute("INSERT OR REPLACE INTO progress VALUES (1, ?)", (body,))
+        self.step()
+
+    @property
+    def is_over(self) -> bool:
+        progress = self.progress()
+        return progress is not None and progress.phase in ("over", "failed")
 
     # ── the roster and the lots ──
 

@@ -60,6 +60,7 @@ class PersonJournal(Store):
                 given.arrived,
             ),
         )
+        self.step()
 
     def last_wave(self) -> tuple[int, int]:
         """Stage and number of the last wave that anything was sent in; none is (−1, −1)."""

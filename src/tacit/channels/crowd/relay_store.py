@@ -30,6 +30,7 @@ class RelayStore(Store):
             self.database.execute(
                 "INSERT INTO batch VALUES (?, ?, ?, ?)", (stage, wave, hop, packets)
             )
+            self.step()
 
     def keep_roster(self, digest: str) -> None:
         """Remember the one roster that our part of the lot is revealed for.
@@ -40,5 +41,6 @@ class RelayStore(Store):
             known = self.database.execute("SELECT digest FROM roster").fetchone()
             if known is None:
                 self.database.execute("INSERT INTO roster VALUES (?)", (digest,))
+                self.step()
             elif known[0] != digest:
                 raise Refused("the collector shows another roster than before: that is a fraud.")

@@ -5,12 +5,16 @@ answered, `answer` serves holders; times are given by the caller. Every decision
 not change (the holders of a sum, the next state, the result) is in the journal before anybody hears
 of it.
 
-    gathering → ( opening → collecting → counting → closing )* → attesting → finishing → over
+    gathering → ( opening → collecting → counting → sealing → closing )* → attesting → finishing
+
+A server whose store was put back answers that it is *behind*, and is told what it has sealed since;
+or that it is *lacking* shares, and holders are asked to send theirs again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -19,9 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import certified, checked_attestation
+from tacit.channels.federation.history import asked_in, repair, sealed_of, witnessed
 from tacit.channels.federation.journal import Journal, Step
-from tacit.channels.federation.letters import Holders, News
+from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Wanted
 from tacit.channels.federation.noise_plan import NoisePlan
+from tacit.channels.federation.seals import check_seals, is_seal, marks_of
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.studies.study import Study
@@ -44,6 +50,7 @@ class Phase(StrEnum):
     OPENING = "opening"
     COLLECTING = "collecting"
     COUNTING = "counting"
+    SEALING = "sealing"
     CLOSING = "closing"
     ATTESTING = "attesting"
     FINISHING = "finishing"
@@ -54,6 +61,7 @@ class Phase(StrEnum):
 QUESTIONS = {
     Phase.OPENING: "open",
     Phase.COUNTING: "present",
+    Phase.SEALING: "seal",
     Phase.CLOSING: "close",
     Phase.ATTESTING: "attest",
     Phase.FINISHING: "finish",
@@ -79,6 +87,7 @@ class Aggregator:
         self._members = journal.members()
         self._absent: set[str] = set()  # missed a deadline, and not heard of since
         self._done: set[str] = set()  # say that all their shares of this round are sent
+        self._repairs: dict[str, Letter] = {}  # what a server is told before it is asked again
         self._failures = 0
         self.failure: TacitError | None = None
         self._recall(now)
@@ -94,8 +103,10 @@ class Aggregator:
             self._enter(Phase.FINISHING, now)
         elif not self._steps:
             self._enter(Phase.GATHERING, now)
-        elif self._steps[-1].holders is not None:
+        elif self._steps[-1].seals:
             self._enter(Phase.CLOSING, now)
+        elif self._steps[-1].holders is not None:
+            self._enter(Phase.SEALING, now)
         else:
             self._resume(now)
 
@@ -147,18 +158,24 @@ class Aggregator:
             raise Refused("this holder is not in the study.")
         match letter.kind:
             case "ask":
-                self._hear(sender, letter.round)
-                return self._news(letter.round, now)
+                done = self._hear(sender, letter)
+                return self._news(done, letter.round, now)
             case "leave":
                 self._note(sender, here=False)
                 return Letter("left", letter.round)
         raise InputError(f"an aggregator does not know how to {letter.kind}.")
 
-    def _hear(self, holder: str, done: int) -> None:
+    def _hear(self, holder: str, letter: Letter) -> int:
+        """Note that a holder asks; the last round that it has nothing left to do for."""
         self._note(holder, here=True)
         self._absent.discard(holder)
+        done = letter.round
+        attempt = read(Asked, letter.body).attempt if letter.body else 0
+        if self._steps and done == self.round and attempt < self._steps[-1].attempt:
+            return done - 1
         if done == self.round and self.phase is Phase.COLLECTING:
             self._done.add(holder)
+        return done
 
     def _note(self, holder: str, here: bool) -> None:
         if self._members.get(holder) is here:
@@ -168,14 +185,17 @@ class Aggregator:
         self._members[holder] = here
         self._tell("holder joined" if here else "holder left", holder=self._names[holder])
 
-    def _news(self, done: int, now: float) -> Letter:
+    def _news(self, done: int, asked: int, now: float) -> Letter:
         result = self.result
         if result is not None:
-            return Letter("model", done, write(Finished(*result)))
+            return Letter("model", asked, write(Finished(*result)))
         if self.phase is Phase.COLLECTING and done < self.round and self.deadline is not None:
-            left = max(0.0, self.deadline - now)
-            return Letter("round", done, write(News(self.round, left, self._steps[-1].state)))
-        return Letter("wait", done)
+            left, step = max(0.0, self.deadline - now), self._steps[-1]
+            news = News(
+                step.number, left, step.state, step.attempt, witnessed(self.study, self._steps)
+            )
+            return Letter("round", asked, write(news))
+        return Letter("wait", asked)
 
     # ── time passes ──
 
@@ -194,7 +214,7 @@ class Aggregator:
         keys = [server.key for server in self.study.servers]
         wanted = [key for key in keys if key not in self._asked and key not in self._answers]
         self._asked.update(wanted)
-        return [(key, letter) for key in wanted]
+        return [(key, self._repairs.get(key, letter)) for key in wanted]
 
     def _gather(self, now: float) -> None:
         here, late = len(self.waiting_for), self.deadline is not None and now >= self.deadline
@@ -217,6 +237,11 @@ class Aggregator:
 
     def _collect(self, now: float) -> None:
         late = self.deadline is not None and now >= self.deadline
+        chosen = self._steps[-1].holders
+        if chosen is not None:  # their shares, and no others, are wanted again
+            if late or set(chosen) <= self._done:
+                self._enter(Phase.SEALING, now)
+            return
         enough = len(self._done) >= self.study.take_part.minimum
         if late or (enough and self.waiting_for <= self._done):
             self._enter(Phase.COUNTING, now)
@@ -226,20 +251,30 @@ class Aggregator:
         match self.phase:
             case Phase.OPENING:
                 return step.state
-            case Phase.CLOSING:
-                return write(Holders(list(step.holders or ())))
+            case Phase.SEALING | Phase.CLOSING:
+                return write(sealed_of(step))
         return b""
 
     # ── servers answer ──
 
     def told(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None:
         """What a server said to what `tick` asked; what is no longer wanted is ignored."""
+        if self._repairs.get(server) == asked:
+            self._repaired(server, asked, reply)
+            return
         if asked.kind != QUESTIONS.get(self.phase) or asked.round != self.round:
             return
         self._asked.discard(server)
         try:
             if isinstance(reply, TacitError):
                 raise reply
+            if reply.kind == "behind":
+                self._repairs[server] = repair(self._steps, read(Wanted, reply.body).number)
+                self._tell("server put back", round=self.round)
+                return
+            if reply.kind == "lacking":
+                self._lack(now)
+                return
             self._answers[server] = self._understood(server, reply)
         except TacitError as error:
             self._refused(server, asked, error)
@@ -251,6 +286,13 @@ class Aggregator:
         except TacitError as error:
             self._fail(error)
 
+    def _repaired(self, server: str, asked: Letter, reply: Letter | TacitError) -> None:
+        self._asked.discard(server)
+        if isinstance(reply, TacitError):
+            self._refused(server, asked, reply)
+        else:
+            del self._repairs[server]
+
     def _refused(self, server: str, asked: Letter, error: TacitError) -> None:
         name = self.study.servers[self.study.server_place(server)].name
         self._tell("server failed", server=name, asked=asked.kind, reason=str(error))
@@ -260,13 +302,26 @@ class Aggregator:
 
     def _understood(self, server: str, reply: Letter) -> Any:
         match self.phase:
+            case Phase.OPENING:
+                return read(Sealed, reply.body) if reply.body else None
             case Phase.COUNTING:
-                return set(read(Holders, reply.body).keys)
+                said = read(Holders, reply.body)
+                return dict(zip(said.keys, said.marks, strict=False))
+            case Phase.SEALING:
+                return self._seal_of(server, read(Sealed, reply.body))
             case Phase.CLOSING:
                 return self._partial(reply.body)
             case Phase.ATTESTING:
                 return checked_attestation(self.study, self._plan, self._sets, server, reply.body)
         return True
+
+    def _seal_of(self, server: str, said: Sealed) -> str:
+        step = self._steps[-1]
+        digest = asked_in(step).digest(self.study.digest)
+        (word,) = said.seals if len(said.seals) == 1 else ("",)
+        if not is_seal(server, word, self.study.digest, step.number, digest):
+            raise CheckFailed("it has not signed what it was asked to seal.")
+        return word
 
     def _partial(self, body: bytes) -> NDArray[np.int64]:
         query = self._asked_in(self._steps[-1])
@@ -285,11 +340,11 @@ class Aggregator:
     def _all_told(self, now: float) -> None:
         match self.phase:
             case Phase.OPENING:
-                self._done.clear()
-                self._enter(Phase.COLLECTING, now)
-                self._tell("round opened", round=self.round, of=self.study.last_round)
+                self._opened(now)
             case Phase.COUNTING:
                 self._choose(now)
+            case Phase.SEALING:
+                self._close(now)
             case Phase.CLOSING:
                 self._add_up(now)
             case Phase.ATTESTING:
@@ -297,20 +352,72 @@ class Aggregator:
             case Phase.FINISHING:
                 self._enter(Phase.OVER, now)
 
+    def _opened(self, now: float) -> None:
+        self._done.clear()
+        sealed = [said for said in self._answers.values() if said is not None]
+        if sealed:  # we were put back: the servers have settled this round with us before
+            self._settle(sealed[0].keys, sealed[0].marks, now)
+            return
+        self._enter(Phase.COLLECTING, now)
+        self._tell("round opened", round=self.round, of=self.study.last_round)
+
     def _choose(self, now: float) -> None:
         """The holders whose shares reached all servers."""
-        limits = self.study.take_part
-        chosen = sorted(set.intersection(*self._answers.values()))[: limits.maximum]
+        limits, answers = self.study.take_part, self._answers
+        chosen = sorted(set.intersection(*map(set, answers.values())))[: limits.maximum]
+        lost = self._done - set(chosen)
         self._absent |= self.waiting_for - set(chosen)
         if len(chosen) < limits.minimum:
+            if lost:  # they have sent theirs, and a server has lost them
+                self._done -= lost
+                self._ask_again()
             self._wait_again(len(chosen), now)
             return
-        with self._journal.transaction():
-            self._journal.choose(self.round, chosen)
-        last = self._steps[-1]
-        self._steps[-1] = Step(last.number, last.state, tuple(chosen))
+        marks = [
+            marks_of(answers[server.key][holder] for holder in chosen)
+            for server in self.study.servers
+        ]
         self._failures = 0
+        self._settle(chosen, marks, now)
+
+    def _settle(self, chosen: Sequence[str], marks: Sequence[bytes], now: float) -> None:
+        """Whose sum this round is, before any server is asked for its word."""
+        with self._journal.transaction():
+            self._journal.choose(self.round, chosen, marks)
+        self._steps[-1] = replace(self._steps[-1], holders=tuple(chosen), marks=tuple(marks))
+        self._enter(Phase.SEALING, now)
+
+    def _close(self, now: float) -> None:
+        """All have given their word: from here on there is one sum of this round."""
+        seals = tuple(self._answers[server.key] for server in self.study.servers)
+        digest = asked_in(self._steps[-1]).digest(self.study.digest)
+        check_seals(self.study, self.round, digest, seals)
+        with self._journal.transaction():
+            self._journal.keep_seals(self.round, seals)
+        self._steps[-1] = replace(self._steps[-1], seals=seals)
         self._enter(Phase.CLOSING, now)
+
+    def _lack(self, now: float) -> None:
+        """A server that was put back has lost shares: holders have kept theirs, and send again."""
+        self._tell("shares lost", round=self.round)
+        self._failures += 1
+        if self._failures >= PATIENCE:
+            self._fail(
+                Unreachable(
+                    f"round {self.round}: a server was put back from a backup, and shares that it "
+                    f"had are not to be had again in {PATIENCE} attempts. Start the aggregator "
+                    "again when all holders of the round are back."
+                )
+            )
+        self._ask_again()
+        self._done.clear()
+        self._enter(Phase.COLLECTING, now)
+
+    def _ask_again(self) -> None:
+        step = self._steps[-1]
+        with self._journal.transaction():
+            self._journal.ask_again(step.number, step.attempt + 1)
+        self._steps[-1] = replace(step, attempt=step.attempt + 1)
 
     def _wait_again(self, here: int, now: float) -> None:
         self._failures += 1

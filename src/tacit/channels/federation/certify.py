@@ -87,12 +87,20 @@ def trust_of(study: Study) -> str:
     if study.noise.policy == "every-server":
         return (
             f"Any one of the {count} servers. Each added the full noise to sums of random shares, "
-            "so the promise holds even if all others and the aggregator work together."
+            "so the promise holds even if all others and the aggregator work together. " + _REMAINS
         )
     return (
         f"At least {study.noise.honest} of the {count} servers, each of which added one part of "
-        "the noise, follow the protocol and do not work together with anyone."
+        "the noise, follow the protocol and do not work together with anyone. " + _REMAINS
     )
+
+
+# server.md, *nobody answers twice*.
+_REMAINS = (
+    "Each round was summed in the one way that all servers have sealed. Only a server that is put "
+    "back to an earlier state, unnoticed, could be made to sum a round in a second way, and only "
+    "if all who remember the round (the aggregator and all other servers) work together."
+)
 
 
 def check_result(study: Study, model: bytes, text: str) -> Certificate:

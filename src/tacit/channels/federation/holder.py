@@ -13,9 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.certify import check_result
-from tacit.channels.federation.letters import News, Share, context_of, digest_of
+from tacit.channels.federation.letters import (
+    Asked,
+    News,
+    Share,
+    Witnessed,
+    context_of,
+    digest_of,
+)
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import check_seals
 from tacit.channels.roles.budget import Budget
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Finished, Letter, read, write
@@ -62,12 +70,19 @@ class Holder:
                 f"this key is not among the holders of study {study.name}: send its author what "
                 "`tacit keys show` prints."
             )
+        if study.online is not None and outbox.restored is not None and not outbox.is_over:
+            raise Refused(
+                f"{outbox.path} was put back from a backup ({outbox.restored}). Which records were "
+                f"used in windows of study {study.name} since then is not known, and none may be "
+                "used twice: this holder gives the study up."
+            )
         self.study, self.key, self._outbox = study, key, outbox
         self._contribute, self._budget, self._randomness = contribute, budget, randomness
         self._tell, self._digest = tell, study.digest
         # The last round that nothing is left to do for; shares that were kept may not be sent yet.
         self._done = max(0, outbox.last() - 1)
         self._number = 0  # the round that `_unsent` belongs to
+        self._attempt = 0  # how often its shares were asked for again
         self._unsent: dict[str, bytes] = {}
         self._asked: set[str] = set()
         self.result: tuple[bytes, Certificate] | None = None
@@ -90,7 +105,8 @@ class Holder:
             return []
         letters = {server: Letter("share", self._number, b) for server, b in self._unsent.items()}
         if not letters:
-            letters = {self.study.aggregator.key: Letter("ask", self._done)}
+            again = write(Asked(self._attempt)) if self._attempt else b""
+            letters = {self.study.aggregator.key: Letter("ask", self._done, again)}
         wanted = [(to, letter) for to, letter in letters.items() if to not in self._asked]
         self._asked.update(to for to, _ in wanted)
         return wanted
@@ -142,14 +158,42 @@ class Holder:
 
     def _answer(self, news: News) -> None:
         number = news.number
+        if self._is_given_up(number):
+            self._done = max(self._done, number)
+            return
+        if number == self._done and news.attempt > self._attempt:
+            self._send_again(news)
+            return
         if number <= self._done or number == self._number:
             return
         digest = digest_of(news.state)
-        bodies = self._outbox.shares(number, digest) or self._made(number, digest, news.state)
-        self._number, self._unsent = number, dict(bodies)
+        bodies = self._outbox.shares(number, digest) or self._made(number, digest, news)
+        self._number, self._unsent, self._attempt = number, dict(bodies), news.attempt
         self._asked.clear()
 
-    def _made(self, number: int, digest: bytes, state: bytes) -> dict[str, bytes]:
+    def _is_given_up(self, number: int) -> bool:
+        """Whether we may have answered this round before we were put back from a backup.
+
+        That is the round that is open when we come back; those before it are over, and those after
+        it were not open yet.
+        """
+        if self._outbox.restored is None:
+            return False
+        first = self._outbox.given_up()
+        if first is None:
+            self._outbox.give_up(number)
+            self._tell("round given up", round=number)
+            return True
+        return number <= first
+
+    def _send_again(self, news: News) -> None:
+        """A server has lost our share: the same bytes once more, to all, who know them again."""
+        bodies = self._outbox.shares(news.number, digest_of(news.state))
+        self._attempt = news.attempt
+        self._number, self._unsent = news.number, dict(bodies)
+        self._asked.clear()
+
+    def _made(self, number: int, digest: bytes, news: News) -> dict[str, bytes]:
         """This round's shares, made once and kept before the first one leaves."""
         if self._outbox.has_round(number):
             raise Refused(
@@ -158,16 +202,35 @@ class Holder:
             )
         if number > self.study.last_round:
             raise Refused(f"the study promises {self.study.last_round} rounds, not {number}.")
-        known, query = asked_by(self.study, number, state)
+        self._witness(number - 1, news.before)
+        known, query = asked_by(self.study, number, news.state)
         self.study.capacity_check(query)
         self._budget.reserve(number)
         contribution = self._contribute(number, known, query)
-        bodies = self._shared(number, digest, contribution.total)
+        bodies = self._shared(number, digest, contribution.total, news.before)
         self._budget.spend(number)
         self._outbox.keep(number, digest, bodies, contribution.used)
         return bodies
 
-    def _shared(self, number: int, digest: bytes, total: NDArray[np.int64]) -> dict[str, bytes]:
+    def _witness(self, number: int, before: Witnessed | None) -> None:
+        """Remember what all servers have sealed in the round before; a second story is refused."""
+        if number == 0:
+            return
+        if before is None:
+            raise Refused(f"nothing shows that round {number} was summed once: nothing is sent.")
+        try:
+            check_seals(self.study, number, before.digest, before.seals)
+        except CheckFailed as error:
+            raise Refused(f"{error} Nothing is sent.") from None
+        for server, (last, digest) in self._outbox.witnessed().items():
+            if last == number and digest != before.digest:
+                name = self.study.servers[self.study.server_place(server)].name
+                raise Refused(f"server {name} has sealed two sums of round {number}.")
+        self._outbox.witness(number, before.digest, [s.key for s in self.study.servers])
+
+    def _shared(
+        self, number: int, digest: bytes, total: NDArray[np.int64], before: Witnessed | None
+    ) -> dict[str, bytes]:
         """m − 1 seeds and one share in full; who gets the full one differs among holders."""
         servers = [server.key for server in self.study.servers]
         shares = split(
@@ -175,10 +238,14 @@ class Holder:
         )
         full = int(self.key[:8], 16) % len(servers)
         seeds = iter(shares.seeds)
+        seen = [
+            None if before is None else Witnessed(before.digest, [before.seals[place]])
+            for place in range(len(servers))
+        ]
         parts = [
-            Share(digest, "full", shares.full.astype("<u8").tobytes())
+            Share(digest, "full", shares.full.astype("<u8").tobytes(), seen[place])
             if place == full
-            else Share(digest, "seed", next(seeds))
+            else Share(digest, "seed", next(seeds), seen[place])
             for place in range(len(servers))
         ]
         return {server: write(part) for server, part in zip(servers, parts, strict=True)}

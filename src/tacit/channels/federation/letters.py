@@ -5,9 +5,13 @@ aggregator  → holder       round | wait | model
 holder      → server       share    one share of this round's sum; the server says: stored
 aggregator  → server       open     a round, with its state
                            present  which holders' shares are here?
-                           close    sum these holders, add noise: the server says: partial
+                           seal     promise to sum these holders, and no others: sealed
+                           close    do so and add noise, now that all have sealed: partial
+                           recall   what you sealed before your store was put back: recalled
                            attest   sign what noise you added in all
                            finish   the certificate is out, you may forget the shares
+server      → aggregator   behind   instead of an answer: I do not know that round yet
+                           lacking  instead of an answer: shares of this sum are not here
 """
 
 from __future__ import annotations
@@ -19,35 +23,92 @@ import msgspec
 
 from tacit.errors import InputError
 
-__all__ = ["Holders", "News", "Share", "context_of", "digest_of"]
+__all__ = [
+    "Asked",
+    "Holders",
+    "News",
+    "Past",
+    "Sealed",
+    "Share",
+    "Wanted",
+    "Witnessed",
+    "context_of",
+    "digest_of",
+]
 
 SEED_BYTES = 32
 
 
-class News(msgspec.Struct, frozen=True):
-    """A round is open: its public state, and how many seconds are left for it."""
+class Witnessed(msgspec.Struct, frozen=True):
+    """The digest of what a round has summed, and the seals of all servers, in the study's order."""
+
+    digest: bytes
+    seals: list[str]
+
+
+class News(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A round is open: its public state, and how many seconds are left for it.
+
+    attempt   rises when shares of the round are wanted again, since a server has lost them
+    before    what the round before has summed; None in the first
+    """
 
     number: int
     seconds: float
     state: bytes
+    attempt: int = 0
+    before: Witnessed | None = None
 
 
-class Holders(msgspec.Struct, frozen=True):
-    """A set of holders by public key, in sorted order."""
+class Asked(msgspec.Struct, frozen=True):
+    """A holder's question for news, once shares were wanted again: the attempt it has answered."""
+
+    attempt: int
+
+
+class Holders(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A set of holders by public key, in sorted order, and a digest of each one's share."""
 
     keys: list[str]
+    marks: list[bytes] = []
 
 
-class Share(msgspec.Struct, frozen=True):
+class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a round sums (see seals.Question), and the seals that are known, in the study's order.
+
+    To seal it there are none yet; to close it, those of all servers; from a server, its own.
+    """
+
+    keys: list[str]
+    marks: list[bytes] = []
+    seals: list[str] = []
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The round that a server must be told of before it can answer: its store was put back."""
+
+    number: int
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A round that is over, for a server whose store was put back to before it."""
+
+    state: bytes
+    sealed: Sealed
+
+
+class Share(msgspec.Struct, frozen=True, omit_defaults=True):
     """One holder's share for one server: a seed that stretches to it, or the share itself.
 
     `state` is the digest of the state that the holder answered to. The server's noise fits the
     bound in *its* copy of that state, so it takes no share that was made for another.
+    `before` is what the holder has seen this server seal in the round before, with its seal alone.
     """
 
     state: bytes
     form: Literal["seed", "full"]
     body: bytes
+    before: Witnessed | None = None
 
     def check(self, length: int) -> None:
         size = SEED_BYTES if self.form == "seed" else 8 * length

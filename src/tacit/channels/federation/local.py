@@ -29,7 +29,7 @@ from tacit.channels.studies.study import (
     TakePart,
     planned_rounds,
 )
-from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.prg import Randomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import Records
 from tacit.data.schema import Schema
@@ -59,13 +59,14 @@ class Federation:
 
     honest       of the servers at least so many are honest: less noise; by default every server
                  adds all of it
-    randomness   of the servers' noise, asked with (server, round); shares are always secure
+    randomness   of the servers' noise, asked with (server, round), for tests; shares are always
+                 secure
     holders_per_person   with unit = "person": with so many of the holders one person may be
     """
 
     servers: int = 2
     honest: int | None = None
-    randomness: Callable[[int, int], Randomness] = lambda server, number: SYSTEM
+    randomness: Callable[[int, int], Randomness] | None = None
     progress: Callable[[int, int], None] | None = None
     holders_per_person: int | None = None
 
@@ -104,8 +105,9 @@ class Federation:
                 self.progress(aggregator.round, study.rounds)
         return _outcome(program, aggregator)
 
-    def _of(self, place: int) -> Callable[[int], Randomness]:
-        return lambda number: self.randomness(place, number)
+    def _of(self, place: int) -> Callable[[int], Randomness] | None:
+        given = self.randomness
+        return None if given is None else lambda number: given(place, number)
 
 
 def _to_servers(aggregator: Aggregator, servers: Mapping[str, Server]) -> None:

@@ -12,7 +12,7 @@ from tacit.channels.roles.envelopes import letter_of
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter
 from tacit.channels.studies.study import Study
-from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
+from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, TacitError
 from tacit.programs.states import state_bytes
@@ -87,14 +87,14 @@ class ServerService:
         place = study.server_place(key.public_key)
         self._study, self._tell = study, tell
 
-        def randomness(number: int) -> Randomness:
-            if unsafe_seed is None:
-                return SYSTEM
+        def seeded(number: int) -> Randomness:
             return SeededRandomness(f"{unsafe_seed} server {place} round {number}")
 
         self._store = ServerStore(folder / "server.db", study.digest)
+        randomness = None if unsafe_seed is None else seeded
         self.server = Server(study, key, self._store, randomness, tell)
         self._desk = Desk(self.server)
+        self._question_bytes = SMALL + 80 * len(study.holders) + 256 * len(study.servers)
         self._state_bytes = len(state_bytes(study.first_state()))
         app = application(key, self._answer, self._limit, tell, patience)
         self._service = Service(app, host, port, key, insecure, patience)
@@ -132,8 +132,10 @@ class ServerService:
                 return SMALL + 8 * self.server.length
             case "open":
                 return SMALL**2 + GROWTH * self._state_bytes
-            case "close":
-                return SMALL + 80 * len(self._study.holders)
+            case "seal" | "close":
+                return self._question_bytes
+            case "recall":
+                return SMALL**2 + GROWTH * self._state_bytes + self._question_bytes
             case "present" | "attest" | "finish":
                 return SMALL
         raise InputError(f"a server does not know how to {kind[:20]}.")

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import ClassVar
 
+import msgspec
+
+from tacit.channels.federation.seals import Question
 from tacit.channels.roles.store import Store
+from tacit.errors import Refused
 from tacit.privacy.bound import Norm
 from tacit.programs.program import Block, Query
 
 __all__ = ["Round", "ServerStore"]
 
 BATCH = 256  # shares that are read at a time
+SECRET_BYTES = 32
+# What the noise of every question follows from.
+SECRET = "CREATE TABLE secret (bytes BLOB NOT NULL)"
+# The newest seals of its own that others have shown to this server.
+SHOWN = "CREATE TABLE shown (round INTEGER PRIMARY KEY, digest BLOB NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round that was opened; `holders` and `answer` once it is closed."""
+    """A round that was opened.
+
+    sealed    the one question that is answered in it, once that is settled
+    holders   of the question, once the round is closed
+    answer    likewise; None in a closed round that was recalled after a restore
+    """
 
     number: int
     state: bytes  # its digest
     query: Query
     holders: tuple[str, ...] | None = None
     answer: bytes | None = None
+    sealed: Question | None = None
 
 
 class ServerStore(Store):
@@ -34,17 +52,39 @@ class ServerStore(Store):
     )
     tables = (
         "CREATE TABLE round (number INTEGER PRIMARY KEY, state BLOB NOT NULL,"
-        " query TEXT NOT NULL, holders TEXT, answer BLOB)",
+        " query TEXT NOT NULL, holders TEXT, answer BLOB, sealed BLOB)",
         "CREATE TABLE share (round INTEGER, holder TEXT, form TEXT NOT NULL, body BLOB NOT NULL,"
         " PRIMARY KEY (round, holder))",
         "CREATE TABLE finished (yes INTEGER)",
+        SECRET,
+        SHOWN,
     )
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
+        1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN)
+    }
+    goes_on = True  # what it has sealed it can be shown, and the same question has the same noise
+    forgets = ("DELETE FROM share",)  # holders send theirs again: none is summed without them
+
+    def __init__(self, path: str | Path, study: str) -> None:
+        super().__init__(path, study)
+        with self.transaction():
+            if self.database.execute("SELECT 1 FROM secret").fetchone() is None:
+                made = (os.urandom(SECRET_BYTES),)
+                self.database.execute("INSERT INTO secret VALUES (?)", made)
+
+    @property
+    def secret(self) -> bytes:
+        """Made once; as much to be kept as the server's key."""
+        found: bytes = self.database.execute("SELECT bytes FROM secret").fetchone()[0]
+        return found
 
     def rounds(self) -> list[Round]:
-        rows = self.database.execute("SELECT * FROM round ORDER BY number")
+        rows = self.database.execute(
+            "SELECT number, state, query, holders, answer, sealed FROM round ORDER BY number"
+        )
         return [
-            Round(number, state, _query(query), _names(holders), answer)
-            for number, state, query, holders, answer in rows
+            Round(number, state, _query(query), _names(holders), answer, _question(sealed))
+            for number, state, query, holders, answer, sealed in rows
         ]
 
     def open_round(self, number: int, state: bytes, query: Query) -> None:
@@ -53,11 +93,31 @@ class ServerStore(Store):
             (number, state, _query_text(query)),
         )
 
-    def close_round(self, number: int, holders: Sequence[str], answer: bytes) -> None:
-        self.database.execute(
-            "UPDATE round SET holders = ?, answer = ? WHERE number = ?",
+    def seal(self, question: Question) -> None:
+        """Settle what the round sums; Refused if it is settled, also by another process."""
+        self._settle(
+            "UPDATE round SET sealed = ? WHERE number = ? AND sealed IS NULL",
+            (msgspec.msgpack.encode(question), question.number),
+        )
+
+    def close_round(self, number: int, holders: Sequence[str], answer: bytes | None) -> None:
+        """Once; `answer` is None if it was given in a past that the store does not know."""
+        self._settle(
+            "UPDATE round SET holders = ?, answer = ? WHERE number = ? AND answer IS NULL",
             (json.dumps(list(holders)), answer, number),
         )
+
+    def _settle(self, statement: str, values: tuple[object, ...]) -> None:
+        if self.database.execute(statement, values).rowcount != 1:
+            raise Refused(f"round {values[-1]} was settled before, in another way.")
+        self.step()
+
+    def shown(self) -> dict[int, bytes]:
+        """What this server has sealed in each round, as others have shown it."""
+        return dict(self.database.execute("SELECT round, digest FROM shown").fetchall())
+
+    def put_shown(self, number: int, digest: bytes) -> None:
+        self.database.execute("INSERT OR IGNORE INTO shown VALUES (?, ?)", (number, digest))
 
     def put_share(self, number: int, holder: str, form: str, body: bytes) -> None:
         self.database.execute("INSERT INTO share VALUES (?, ?, ?, ?)", (number, holder, form, body))
@@ -69,11 +129,6 @@ class ServerStore(Store):
         ).fetchone()
         return found
 
-    def arrived(self, number: int) -> set[str]:
-        """Whose shares are here for this round."""
-        rows = self.database.execute("SELECT holder FROM share WHERE round = ?", (number,))
-        return {holder for (holder,) in rows}
-
     def bodies(self, number: int, form: str, holders: set[str]) -> Iterator[list[bytes]]:
         """The shares of these holders that have this form, some at a time."""
         rows = self.database.execute(
@@ -82,6 +137,14 @@ class ServerStore(Store):
         while found := rows.fetchmany(BATCH):
             yield [body for holder, body in found if holder in holders]
 
+    def shares_of(self, number: int) -> Iterator[tuple[str, str, bytes]]:
+        """Holder, form and body of all that have arrived."""
+        return iter(
+            self.database.execute(
+                "SELECT holder, form, body FROM share WHERE round = ? ORDER BY holder", (number,)
+            )
+        )
+
     def drop_shares(self, before: int) -> None:
         """Shares of closed rounds are of no use to anyone but a thief."""
         self.database.execute("DELETE FROM share WHERE round < ?", (before,))
@@ -89,6 +152,10 @@ class ServerStore(Store):
     def finish(self) -> None:
         self.database.execute("INSERT INTO finished VALUES (1)")
         self.database.execute("DELETE FROM share")
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_finished
 
     @property
     def is_finished(self) -> bool:
@@ -115,3 +182,7 @@ def _query(text: str) -> Query:
 
 def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(json.loads(text))
+
+
+def _question(body: bytes | None) -> Question | None:
+    return None if body is None else msgspec.msgpack.decode(body, type=Question)

@@ -14,6 +14,8 @@ AT_ONCE = 16  # publications in one letter
 class Library(Store):
     role = "peer"
     page_bytes = 16384
+    alone = False  # `tacit peer predict` reads it beside a peer at work, which holds a lock itself
+    goes_on = True  # what is lost is public, and fetched again
     tables = (
         "CREATE TABLE publication (id TEXT PRIMARY KEY, tag TEXT NOT NULL, mine INTEGER NOT NULL,"
         " body BLOB NOT NULL, at REAL NOT NULL)",

@@ -1,0 +1,184 @@
+"""Stores: one process, whole files, no older copy, versions that are carried over."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tacit.channels.federation.journal import Journal
+from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question
+from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.roles.seen import Seen
+from tacit.channels.roles.store import MEMORY, Store
+from tacit.errors import CheckFailed, InputError, Refused
+from tacit.privacy.bound import Norm
+from tacit.programs.program import Block, Query
+
+STUDY = "ab" * 32
+QUERY = Query((Block("sums", 4, Norm.L1, 1, None),))  # type: ignore[arg-type]
+
+
+def stepped(path: Path, steps: int) -> None:
+    """A journal that has taken so many more steps."""
+    with closing(Journal(path, STUDY)) as journal:
+        first = len(journal.steps()) + 1
+        for number in range(first, first + steps):
+            with journal.transaction():
+                journal.put_step(number, b"state")
+
+
+# ── one process ──
+
+
+def test_a_second_opening_names_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "aggregator.db"
+    with closing(Journal(path, STUDY)), pytest.raises(Refused, match="in use by process") as told:
+        Journal(path, STUDY)
+    assert f"process {os.getpid()} on " in str(told.value)
+    Journal(path, STUDY).close()
+
+
+def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\n"
+        "from tacit.channels.federation.journal import Journal\n"
+        f"journal = Journal({str(tmp_path / 'a.db')!r}, {STUDY!r})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], timeout=120, check=False)
+    assert found.returncode != 0
+    Journal(tmp_path / "a.db", STUDY).close()
+
+
+def test_of_two_writers_one_closes(tmp_path: Path) -> None:
+    """Were there no lock: the second one finds the round settled."""
+
+    class Unlocked(ServerStore):
+        alone = False
+
+    first, second = (Unlocked(tmp_path / "server.db", STUDY) for _ in range(2))
+    assert first.secret == second.secret
+    with first.transaction():
+        first.open_round(1, b"state", QUERY)
+    questions = [Question(1, b"state", (name,), (b"1" * 32, b"2" * 32)) for name in ("a", "b")]
+    with first.transaction():
+        first.seal(questions[0])
+        first.close_round(1, ["a"], b"answer")
+    with pytest.raises(Refused, match="settled before"), second.transaction():
+        second.seal(questions[1])
+    with pytest.raises(Refused, match="settled before"), second.transaction():
+        second.close_round(1, ["b"], b"another")
+    assert first.rounds() == second.rounds()
+    first.close()
+    second.close()
+
+
+# ── whole files ──
+
+
+def test_an_empty_or_short_file_is_no_new_store(tmp_path: Path) -> None:
+    path = tmp_path / "aggregator.db"
+    stepped(path, 50)
+    content = path.read_bytes()
+    for rest in (0, 50, 100, 4096, len(content) - 1):
+        path.write_bytes(content[:rest])
+        with pytest.raises(InputError, match=r"tacit restore"):
+            Journal(path, STUDY)
+    path.write_bytes(content)
+    with closing(Journal(path, STUDY)) as journal:
+        assert len(journal.steps()) == 50
+
+
+def test_a_damaged_log_beside_it_is_noticed(tmp_path: Path) -> None:
+    """The log holds the newest steps: without them the store is older than what was seen."""
+    path, log = tmp_path / "aggregator.db", tmp_path / "aggregator.db-wal"
+    stepped(path, 1)
+    journal = Journal(path, STUDY)
+    with journal.transaction():
+        journal.put_step(2, b"state")
+    kept = log.read_bytes()
+    old = path.read_bytes()
+    journal.close()
+    path.write_bytes(old)
+    log.write_bytes(kept[: len(kept) // 2])
+    with pytest.raises(CheckFailed, match="older copy"):
+        Journal(path, STUDY)
+
+
+def test_an_older_copy_or_none_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "aggregator.db"
+    stepped(path, 3)
+    older = path.read_bytes()
+    stepped(path, 1)
+    newest = path.read_bytes()
+    path.write_bytes(older)
+    with pytest.raises(CheckFailed, match="taken 3 steps, and this machine has seen it take 4"):
+        Journal(path, STUDY)
+    path.unlink()
+    with pytest.raises(CheckFailed, match="is gone, and this machine has seen it"):
+        Journal(path, STUDY)
+    other = tmp_path / "elsewhere" / "aggregator.db"
+    stepped(other, 9)
+    path.write_bytes(other.read_bytes())
+    with pytest.raises(CheckFailed, match="not the one"):
+        Journal(path, STUDY)
+    path.write_bytes(newest)
+    Journal(path, STUDY).close()
+    path.unlink()
+    Seen.of(path, "aggregator", STUDY).forget()  # as its owner may, on purpose
+    Journal(path, STUDY).close()
+
+
+def test_what_is_not_durable_is_not_seen(tmp_path: Path) -> None:
+    path = tmp_path / "aggregator.db"
+    with closing(Journal(path, STUDY)) as journal:
+        with pytest.raises(sqlite3.IntegrityError):
+            _twice(journal)
+        with journal.transaction():
+            journal.put_member("somebody", True)
+    with closing(Journal(path, STUDY)) as journal:
+        assert journal.steps() == []
+
+
+def _twice(journal: Journal) -> None:
+    with journal.transaction():
+        for _ in range(2):  # the second time it is there
+            journal.put_step(1, b"state")
+
+
+# ── versions ──
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "outbox.db"
+    Outbox(path, STUDY).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version=9")
+    with pytest.raises(InputError, match="version 9; this tacit knows versions up to 2"):
+        Outbox(path, STUDY)
+
+
+def test_every_kind_of_store_has_a_name_and_a_version() -> None:
+    for kind in (Journal, Outbox, ServerStore):
+        with closing(kind(MEMORY, STUDY)) as store:
+            assert isinstance(store, Store)
+            assert len(store.id) == 32
+            assert store.database.execute("PRAGMA user_version").fetchone() == (kind.version,)
+
+
+def test_a_secret_is_made_once(tmp_path: Path) -> None:
+    with closing(ServerStore(tmp_path / "server.db", STUDY)) as store:
+        secret = store.secret
+    with closing(ServerStore(tmp_path / "server.db", STUDY)) as store:
+        assert store.secret == secret
+    with closing(ServerStore(tmp_path / "other.db", STUDY)) as store:
+        assert store.secret != secret
+    assert len(secret) == 32
+    assert (tmp_path / "server.db").stat().st_mode & 0o077 == 0
