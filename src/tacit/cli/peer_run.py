@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.terms import joint_cost
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.holdings import Holdings
 from tacit.channels.peers.library import Library
@@ -145,7 +146,13 @@ class _Running:
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
         purse = LedgerPurse(
-            pact.promise, self._ledger, dataset, pact.digest, part, self._library.identity
+            pact.promise,
+            self._ledger,
+            dataset,
+            pact.digest,
+            part,
+            self._library.identity,
+            joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
         )
         self._dataset = dataset
         return local, purse
