@@ -145,7 +145,13 @@ class _Running:
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
         purse = LedgerPurse(
-            pact.promise, self._ledger, dataset, pact.digest, part, self._library.identity
+            pact.promise,
+            self._ledger,
+            dataset,
+            pact.digest,
+            part,
+            self._library.identity,
+            self._holdings.digests,
         )
         self._dataset = dataset
         return local, purse

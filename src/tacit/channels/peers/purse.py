@@ -15,7 +15,7 @@ from tacit.channels.roles.budget import Budget
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
-from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
 from tacit.privacy.promise import Promise
 
 __all__ = ["CountedPurse", "LedgerPurse", "Purse"]
@@ -34,7 +34,8 @@ class Purse(Protocol):
 
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
-    that of the folder which knows the parts; without one, the part is nobody else's."""
+    that of the folder which knows the parts; without one, the part is nobody else's. `records` are
+    those of the table: Refused if they are known as another data set's."""
 
     def __init__(
         self,
@@ -44,15 +45,18 @@ class LedgerPurse:
         network: str,
         part: str | None,
         identity: str | None = None,
+        records: RecordDigests | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part = network, part
+        self._network, self._part, self._records = network, part, records
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
+        if records is not None:
+            ledger.refuse_known(dataset, records)  # rather than in the middle of forming a group
 
     @property
     def able(self) -> bool:
@@ -65,7 +69,12 @@ class LedgerPurse:
 
     def reserve(self, purpose: str) -> Reservation:
         return self._ledger.reserve(
-            self._promise, self._dataset, purpose, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            purpose,
+            self._part,
+            partition=self._partition,
+            records=self._records,
         )
 
     def _settle_interrupted(self) -> None:
