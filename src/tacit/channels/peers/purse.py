@@ -15,6 +15,7 @@ from tacit.channels.roles.budget import Budget
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
+from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
 from tacit.privacy.promise import Promise
 
@@ -34,8 +35,9 @@ class Purse(Protocol):
 
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
-    that of the folder which knows the parts; without one, the part is nobody else's. `records` are
-    those of the table: Refused if they are known as another data set's."""
+    that of the folder which knows the parts; without one, the part is nobody else's. `cost` is
+    that of one aggregation. `records` are those of the table: Refused if they are known as another
+    data set's."""
 
     def __init__(
         self,
@@ -45,13 +47,14 @@ class LedgerPurse:
         network: str,
         part: str | None,
         identity: str | None = None,
+        cost: SpendCost | None = None,
         records: RecordDigests | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part, self._records = network, part, records
+        self._network, self._part, self._cost, self._records = network, part, cost, records
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
@@ -61,7 +64,11 @@ class LedgerPurse:
     @property
     def able(self) -> bool:
         return self._ledger.affords(
-            self._promise, self._dataset, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            self._part,
+            partition=self._partition,
+            cost=self._cost,
         )
 
     def budget(self, group: str) -> Budget:
@@ -74,6 +81,7 @@ class LedgerPurse:
             purpose,
             self._part,
             partition=self._partition,
+            cost=self._cost,
             records=self._records,
         )
 

@@ -15,7 +15,7 @@ from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
 from tacit.privacy.promise import Promise
 
-__all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
 
 PlannedCost = Callable[[int], SpendCost | None]
 
@@ -61,15 +61,17 @@ class LedgerBudget:
         self._records: RecordDigests | None = None
 
     @classmethod
-    def of(cls, study: Study, ledger: Ledger, dataset: str) -> LedgerBudget:
-        """What a holder of this study pays from `dataset`."""
+    def of(
+        cls, study: Study, ledger: Ledger, dataset: str, cost: PlannedCost | None = None
+    ) -> LedgerBudget:
+        """What a holder of this study pays from `dataset`; by the study's plan, if it has one."""
         return cls(
             study.promise,
             purpose_of(study),
             ledger,
             dataset,
             windows=study.online is not None,
-            cost=lambda number: _planned(study, number),
+            cost=cost or (lambda number: _planned(study, number)),
         )
 
     def pays_for(self, records: RecordDigests) -> None:
