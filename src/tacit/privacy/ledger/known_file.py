@@ -71,8 +71,8 @@ def write_known(path: Path, header: Header, digests: Words) -> None:
     """All of it or nothing; on the disk on return. `digests` rise, and none is there twice."""
     prefix = layout_of(len(digests))
     rest = DIGEST_BYTES - prefix
+    counts = _counts(digests, 8 * rest, 256**prefix)
     # Of digests, which are as good as random, no prefix has many more than others.
-    counts = np.bincount((digests >> np.uint64(8 * rest)).astype(np.int64), minlength=256**prefix)
     width = next(w for w in (1, 2, 4, 8) if int(counts.max(initial=0)) < 256**w)
     about = json.dumps({**asdict(header), "prefix": prefix, "width": width}).encode()
     seal = hashlib.sha256()
@@ -82,6 +82,16 @@ def write_known(path: Path, header: Header, digests: Words) -> None:
             file.write(part)
         file.write(seal.digest())
     path.chmod(0o600)
+
+
+def _counts(digests: Words, rest_bits: int, prefixes: int) -> NDArray[np.int64]:
+    """How many digests begin with each prefix."""
+    counts = np.zeros(prefixes, dtype=np.int64)
+    for start in range(0, len(digests), PIECE_ROWS):
+        found = (digests[start : start + PIECE_ROWS] >> np.uint64(rest_bits)).astype(np.int64)
+        first = int(found[0])
+        counts[first : int(found[-1]) + 1] += np.bincount(found - first)
+    return counts
 
 
 def _parts(about: bytes, counts: NDArray[Any], digests: Words, rest: int) -> Iterator[bytes]:
