@@ -41,12 +41,13 @@ class RowDigests:
     def __call__(self, columns: Sequence[Words]) -> Words:
         """The digest of each row, its words given column by column."""
         assert len(columns) == self._words
-        rows = len(columns[0])
-        state = np.zeros((rows, 2), dtype="<u8")
-        sealed = bytearray(rows * _BLOCK + _BLOCK - 1)  # as much as update_into asks for
+        size = len(columns[0]) * _BLOCK
+        before, after = (bytearray(size + _BLOCK - 1) for _ in range(2))  # what update_into needs
         for first in range(0, self._words, 2):
+            state = np.frombuffer(before, "<u8", size // 8).reshape(-1, 2)
             for half, column in enumerate(columns[first : first + 2]):
                 state[:, half] ^= column
-            self._permute.update_into(state.data.cast("B"), sealed)
-            state[:] = np.frombuffer(sealed, "<u8", rows * 2).reshape(rows, 2)
+            self._permute.update_into(memoryview(before)[:size], after)
+            before, after = after, before
+        state = np.frombuffer(before, "<u8", size // 8).reshape(-1, 2)
         return np.asarray(state[:, 0] >> np.uint64(64 - DIGEST_BITS), dtype=np.uint64)

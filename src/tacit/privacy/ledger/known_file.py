@@ -162,7 +162,8 @@ class KnownFile:
 
     def _has(self, digests: Words) -> NDArray[np.bool_]:
         """Only the places with a prefix that is asked for are read."""
-        prefixes = np.unique(digests >> np.uint64(8 * self._rest))
+        prefixes = digests >> np.uint64(8 * self._rest)
+        prefixes = prefixes[np.append(True, prefixes[1:] != prefixes[:-1])]
         first, last = self._starts[prefixes], self._starts[prefixes + np.uint64(1)]
         lengths = last - first
         ends = np.cumsum(lengths)
