@@ -44,19 +44,23 @@ class Digester:
 
     def add(self, batch: Batch) -> None:
         if batch.rows:
-            words = [w for c in self._columns for w in self._words(c, batch.columns[c.name])]
+            words = [
+                word
+                for column in self._columns
+                if column.name not in self._tables
+                for word in _words(column, batch.columns[column.name])
+            ]
+            if self._tables:  # one word for all: it halves the blocks to be enciphered
+                words.append(self._categories(batch))
             if self._function is None:
                 self._function = RowDigests(_secret(), self._domain, len(words))
             self._found.append(self._function(words))
 
-    def _words(self, column: Column, values: NDArray[Any]) -> list[NDArray[np.uint64]]:
-        if column.role == "person" and column.type == "text":
-            return _text_words(values)
-        if column.role == "person":
-            return [values.astype(np.int64, copy=False).view(np.uint64)]
-        if column.is_number:
-            return [_number_words(values, may_miss=column.when_missing == "category")]
-        return [self._tables[column.name][values]]
+    def _categories(self, batch: Batch) -> NDArray[np.uint64]:
+        total = np.zeros(batch.rows, dtype=np.uint64)
+        for name, table in self._tables.items():
+            total += table[batch.columns[name]]
+        return total
 
     @property
     def digests(self) -> RecordDigests:
@@ -97,11 +101,20 @@ def digests_of_arrays(
         words = [_number_words(column, may_miss=True) for column in np.asarray(X, np.float64).T]
         domain = _domain(False, [f"array of {len(words)}", *([] if y is None else ["label"])])
         if y is not None and classes is not None:
-            words.append(np.array([_meaning(name) for name in classes], np.uint64)[y])
+            words.append(np.array([_meaning("label", name) for name in classes], np.uint64)[y])
         elif y is not None:
             words.append(_number_words(y.astype(np.float64), may_miss=True))
     function = RowDigests(_secret(), domain, len(words))
     return RecordDigests.of(domain, _key(), [function(words)], are_ids=person is not None)
+
+
+def _words(column: Column, values: NDArray[Any]) -> list[NDArray[np.uint64]]:
+    """Of a person's id, or of numbers."""
+    if column.role == "person" and column.type == "text":
+        return _text_words(values)
+    if column.role == "person":
+        return [values.astype(np.int64, copy=False).view(np.uint64)]
+    return [_number_words(values, may_miss=column.when_missing == "category")]
 
 
 def _identifying(schema: Schema) -> list[Column]:
@@ -139,11 +152,12 @@ def _meanings(column: Column) -> NDArray[np.uint64]:
     names: Sequence[str] = ("false", "true")
     if column.type != "boolean" and isinstance(column.categories, tuple):
         names = column.categories
-    return np.array([*map(_meaning, names), _meaning(None)], dtype=np.uint64)
+    meanings = [_meaning(column.name, name) for name in (*names, None)]
+    return np.array(meanings, dtype=np.uint64)
 
 
-def _meaning(name: str | None) -> int:
-    text = b"missing" if name is None else b"value " + name.encode()
+def _meaning(column: str, name: str | None) -> int:
+    text = json.dumps([column, name]).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
 
