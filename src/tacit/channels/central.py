@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit.channels.selection import Selection
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.data.digests import digests_of
 from tacit.data.records import Records
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
@@ -76,7 +77,7 @@ class Central:
     ) -> Outcome[S, M]:
         """Reserve the whole promise, run all rounds, charge it."""
         planned = None if self.ledger is None else self.planned_cost(program, schema, promise)
-        with self._reserved(promise, program, cost=planned) as reservation:
+        with self._reserved(promise, program, records, cost=planned) as reservation:
             return self.rounds(program, records, schema, promise, reservation)
 
     def planned_cost(
@@ -152,7 +153,9 @@ class Central:
             window, stage = f"window {number}", replace(plan.stage(number), count=1)
             levels = Levels.planned(promise, Plan((stage,)))
             planned = SpendCost.of(levels.planned_releases(), promise.adjacency)
-            with self._reserved(promise, program, window, partition, planned) as reservation:
+            with self._reserved(
+                promise, program, records, window, partition, planned
+            ) as reservation:
                 holding = Holding(program, first, records, promise, self.engine.map_sum)
                 total = holding.sum(state, query, stage.sampling, self.randomness)
                 if reservation is not None:
@@ -183,6 +186,7 @@ class Central:
         self,
         promise: Promise,
         program: Program[S, M],
+        records: Records,
         part: str | None = None,
         partition: str | None = None,
         cost: SpendCost | None = None,
@@ -190,7 +194,13 @@ class Central:
         if self.ledger is None:
             return nullcontext()
         return self.ledger.reserve(
-            promise, self.dataset, program.name, part, partition=partition, cost=cost
+            promise,
+            self.dataset,
+            program.name,
+            part,
+            partition=partition,
+            cost=cost,
+            records=digests_of(records),
         )
 
     def _noisy(

@@ -40,6 +40,8 @@ def print_budgets(
     for balance in balances:
         for remark in _remarks(balance):
             console.print(remark + "\n", markup=False)
+    for name, count in sorted(ledger.known.counts().items()):
+        console.print(f"{name}: about {count:,} records are known\n", markup=False)
     if interrupted:
         console.print(_interrupted_table(interrupted), "")
         console.print(
@@ -173,6 +175,8 @@ def _words(kind: str, body: dict[str, Any]) -> str:
             return f"reservation {body['reservation']} given back{_whose(body)}"
         case "adopt":
             return f"reservation {body['reservation']}: gone on with"
+        case "distinct":
+            return f"{body['dataset']} is not {body['other']}, by the holder's word"
         case "recover":
             return "an older copy is in use, by the holder's word: every budget is closed"
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def _holder(
     from tacit.channels.federation.outbox import Outbox
 
     outbox = Outbox(role.folder / "outbox.db", study.digest)
-    contribute, ready = _source(study, path, outbox)
+    contribute, ready = _source(study, path, outbox, budget)
     return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
 
 
@@ -140,7 +141,7 @@ def _party(
     from tacit.channels.consortium.local_model import trained
     from tacit.channels.consortium.party import Party
 
-    records = _records(study, path)
+    records = _records(study, path, budget)
     with people(as_json=True).status("training on your own records …"):
         local = trained(study, records)
     role.tell("trained")
@@ -164,29 +165,33 @@ def _check_mode(study: Study, follow: bool) -> None:
         )
 
 
-def _source(study: Study, path: Path, outbox: Outbox) -> tuple[Contribute, Ready | None]:
+def _source(
+    study: Study, path: Path, outbox: Outbox, budget: LedgerBudget
+) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox)
+        followed = Followed(study, path, outbox, budget.pays_now_for)
         return followed.contribute, followed.ready
-    return from_records(study, _records(study, path)), None
+    return from_records(study, _records(study, path, budget)), None
 
 
-def _records(study: Study, path: Path) -> Records:
+def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     """All records, checked; read once if they fit into memory, else anew in every round."""
     import numpy as np
 
+    from tacit.data.digests import Digester
     from tacit.data.encode import Encoded
     from tacit.data.records import ArrayRecords, TableRecords
     from tacit.errors import InputError
 
     table = TableRecords(path, learner_of(study).encoder(study.schema))
+    digester = Digester(table.encoder.schema)
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
     with people(as_json=True).status("reading and checking every record …"):
-        for batch in table.batches():
+        for batch in replace(table, observe=digester.add).batches():
             count += len(batch.X)
             if small:
                 kept.append(batch)
@@ -197,6 +202,7 @@ def _records(study: Study, path: Path) -> Records:
             f"{path} has {count} records; the study takes {least} to {most} from a holder."
         )
     study.promise.check_population(count)
+    budget.pays_for(digester.digests)
     if not small:
         return table
     columns = zip(*kept, strict=True)

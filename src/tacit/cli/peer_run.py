@@ -154,6 +154,7 @@ class _Running:
             part,
             self._library.identity,
             joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
+            self._holdings.digests,
         )
         self._dataset = dataset
         return local, purse

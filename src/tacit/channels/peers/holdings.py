@@ -10,9 +10,11 @@ from pathlib import Path
 
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.pact import Pact
+from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
 from tacit.data.records import TableRecords, whole
 from tacit.errors import InputError
+from tacit.privacy.ledger import RecordDigests
 
 __all__ = ["Holdings"]
 
@@ -24,6 +26,7 @@ class Holdings:
     def __init__(self, pact: Pact, path: Path | None) -> None:
         self._pact, self._path, self.first, self.used = pact, path, 0, 0
         self.records: Encoded | None = None
+        self.digests: RecordDigests | None = None  # of the whole table
 
     @property
     def part(self) -> str:
@@ -69,4 +72,7 @@ class Holdings:
 
     def _all(self) -> Encoded:
         encoder = self._pact.averaged.encoder(self._pact.schema)
-        return whole(TableRecords(self._path, encoder))
+        digester = Digester(encoder.schema)
+        found = whole(TableRecords(self._path, encoder, digester.add))
+        self.digests = digester.digests
+        return found

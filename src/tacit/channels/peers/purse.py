@@ -16,7 +16,7 @@ from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
 from tacit.privacy.accounting import SpendCost
-from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
 from tacit.privacy.promise import Promise
 
 __all__ = ["CountedPurse", "LedgerPurse", "Purse"]
@@ -36,7 +36,8 @@ class Purse(Protocol):
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
     that of the folder which knows the parts; without one, the part is nobody else's. `cost` is
-    that of one aggregation."""
+    that of one aggregation. `records` are those of the table: Refused if they are known as another
+    data set's."""
 
     def __init__(
         self,
@@ -47,15 +48,18 @@ class LedgerPurse:
         part: str | None,
         identity: str | None = None,
         cost: SpendCost | None = None,
+        records: RecordDigests | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part, self._cost = network, part, cost
+        self._network, self._part, self._cost, self._records = network, part, cost, records
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
+        if records is not None:
+            ledger.refuse_known(dataset, records)  # rather than in the middle of forming a group
 
     @property
     def able(self) -> bool:
@@ -78,6 +82,7 @@ class LedgerPurse:
             self._part,
             partition=self._partition,
             cost=self._cost,
+            records=self._records,
         )
 
     def _settle_interrupted(self) -> None:

@@ -12,7 +12,7 @@ from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
 from tacit.errors import BudgetExceeded
 from tacit.privacy.accounting import SpendCost
-from tacit.privacy.ledger import Ledger, Reservation, Spend
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
 from tacit.privacy.promise import Promise
 
 __all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
@@ -58,6 +58,7 @@ class LedgerBudget:
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
         self._identity = secrets.token_hex(16)  # until we are told whose we are
+        self._records: RecordDigests | None = None
 
     @classmethod
     def of(
@@ -72,6 +73,15 @@ class LedgerBudget:
             windows=study.online is not None,
             cost=cost or (lambda number: _planned(study, number)),
         )
+
+    def pays_for(self, records: RecordDigests) -> None:
+        """Say which records all rounds are about, before anything is reserved."""
+        self._records = records
+
+    def pays_now_for(self, records: RecordDigests) -> None:
+        """Say which records an open window is about, before anything is drawn; Refused if they are
+        known as another data set's."""
+        self._ledger.know(self._dataset, records)
 
     def belongs_to(self, identity: str) -> None:
         """Windows that a crash left open were begun: they are charged when we settle."""
@@ -90,6 +100,8 @@ class LedgerBudget:
     def _hold(self, part: str | None, number: int) -> None:
         wanted = (self._promise, self._dataset, self._purpose, part)
         resumed = self._ledger.resume(*wanted, identity=self._ledger_identity)
+        if resumed is not None and self._records is not None:
+            self._ledger.know(self._dataset, self._records)  # a crash may have come before
         self._held[part] = resumed or self._reserved(part, number)
 
     def _reserved(self, part: str | None, number: int) -> Reservation:
@@ -105,6 +117,7 @@ class LedgerBudget:
                 partition=partition,
                 cost=self._cost(number),
                 identity=self._identity,
+                records=self._records,
             )
         except BudgetExceeded as error:
             lost = [spend.id for spend in self._open() if spend.drawn]

@@ -9,6 +9,7 @@ filter.py     the rule by which spends compose, proved in filter.md
 recompute.py  the same sums a second time, by other code
 checks.py     what callers give, checked
 chain.py      the SQLite file and the hash chain in it
+known.py      which records were charged, and to which data set; known_file.py: their digests
 carried.py    ledgers of older versions
 seen.py       how far this machine has seen a ledger
 owner.py      the clock, and which process made a reservation
@@ -20,6 +21,7 @@ from tacit.privacy.ledger.accounts import Balance
 from tacit.privacy.ledger.amounts import Amount
 from tacit.privacy.ledger.chain import Entry
 from tacit.privacy.ledger.filter import Composition
+from tacit.privacy.ledger.known import RecordDigests
 from tacit.privacy.ledger.ledger import Ledger
 from tacit.privacy.ledger.owner import Owner, Surroundings
 from tacit.privacy.ledger.reservation import Reservation
@@ -32,6 +34,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "Owner",
+    "RecordDigests",
     "Reservation",
     "Spend",
     "Surroundings",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import Refused, UsageError
 from tacit.privacy.ledger.checks import label
+from tacit.privacy.ledger.owner import Fate
 from tacit.privacy.ledger.state import Spend, State
 from tacit.privacy.promise import Promise
 
@@ -14,7 +17,17 @@ if TYPE_CHECKING:
 
     from tacit.privacy.ledger.ledger import Ledger
 
-__all__ = ["Draft", "Reservation", "amount_text", "commit", "release"]
+__all__ = [
+    "Draft",
+    "Reservation",
+    "amount_text",
+    "commit",
+    "release",
+    "report_interrupted",
+    "settle",
+]
+
+log = logging.getLogger("tacit.ledger")
 
 Draft = tuple[str, dict[str, Any]]  # kind and body of an entry to be
 
@@ -105,6 +118,31 @@ def release(spend: Spend, settled: bool = False) -> Draft:
     return "release", {"reservation": spend.id, "settled": settled}
 
 
+def settle(spend: Spend, fate: Fate, spent: bool) -> Draft:
+    """By the holder's word."""
+    if fate is Fate.RUNNING:
+        raise Refused(
+            f"reservation {spend.id} belongs to process {spend.owner.pid}, which "
+            "still runs and will settle it itself; stop that process first."
+        )
+    if spent:
+        return commit(spend, spend.promise, None, settled=True)
+    return release(spend, settled=True)
+
+
 def amount_text(epsilon: float, delta: float) -> dict[str, str]:
     # The shortest decimal that names the float; read back exactly by Amount.read.
     return {"epsilon": repr(epsilon), "delta": repr(delta)}
+
+
+def report_interrupted(spends: Iterable[Spend]) -> None:
+    for spend in spends:
+        log.warning(
+            "reservation %d (%s on %s, %s) was interrupted and counts as spent; settle it: "
+            "tacit budget settle %d --spent | --unspent",
+            spend.id,
+            spend.purpose,
+            spend.dataset,
+            spend.amount,
+            spend.id,
+        )

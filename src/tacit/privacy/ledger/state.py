@@ -73,6 +73,7 @@ class State:
     charged: dict[str, tuple[Charged, ...]] = field(default_factory=dict)
     open: dict[int, Spend] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
+    distinct: frozenset[frozenset[str]] = frozenset()
 
     def copy(self) -> State:
         accounts = {key: account.copy() for key, account in self.accounts.items()}
@@ -109,6 +110,8 @@ class State:
                 self._release(entry)
             case "recover":
                 self._recover(entry)
+            case "distinct":
+                self._distinguish(entry)
             case _:
                 raise ValueError("there is no such kind of entry")
 
@@ -203,6 +206,13 @@ class State:
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
             closed.recount(self.charged.get(key[0], ()), account.spent_under)
+
+    def _distinguish(self, entry: Entry) -> None:
+        """Two data sets have no records in common, by the holder's word."""
+        pair = frozenset((str(entry.body["dataset"]), str(entry.body["other"])))
+        if len(pair) < 2:
+            raise ValueError("a data set is not distinct from itself")
+        self.distinct |= {pair}
 
     def _close(self, entry: Entry) -> Spend:
         number = entry.body["reservation"]
