@@ -121,7 +121,7 @@ def _holder(
     from tacit.channels.federation.outbox import Outbox
 
     outbox = Outbox(role.folder / "outbox.db", study.digest)
-    contribute, ready = _source(study, path, outbox)
+    contribute, ready = _source(study, path, outbox, budget)
     return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
 
 
@@ -133,7 +133,7 @@ def _party(
     from tacit.channels.consortium.local_model import trained
     from tacit.channels.consortium.party import Party
 
-    records = _records(study, path)
+    records = _records(study, path, budget)
     with people(as_json=True).status("training on your own records …"):
         local = trained(study, records)
     role.tell("trained")
@@ -157,25 +157,32 @@ def _check_mode(study: Study, follow: bool) -> None:
         )
 
 
-def _source(study: Study, path: Path, outbox: Outbox) -> tuple[Contribute, Ready | None]:
+def _source(
+    study: Study, path: Path, outbox: Outbox, budget: LedgerBudget
+) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox)
+        followed = Followed(study, path, outbox, budget.left_out)
         return followed.contribute, followed.ready
-    return from_records(study, _records(study, path)), None
+    records = _records(study, path, budget)
+    return from_records(study, records, left_out=budget.left_out), None
 
 
-def _records(study: Study, path: Path) -> Records:
+def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     """All records, checked; read once if they fit into memory, else anew in every round."""
     import numpy as np
 
     from tacit.data.encode import Encoded
     from tacit.data.records import ArrayRecords, TableRecords
+    from tacit.data.remaining import remaining
     from tacit.errors import InputError
 
-    table = TableRecords(path, learner_of(study).encoder(study.schema))
+    budget.check()  # what the holder's policy forbids is not even read
+    table = remaining(
+        TableRecords(path, learner_of(study).encoder(study.schema)), budget.left_out()
+    )
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
     with people(as_json=True).status("reading and checking every record …"):

@@ -29,6 +29,7 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import UsageError
 from tacit.home import ledger_path, tacit_home
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.policy import LeftOut
 from tacit.programs.model_file import model_bytes
 from tacit.wire.loop import run
 from tacit.wire.tls import is_loopback
@@ -69,7 +70,7 @@ class _Running:
         self._library = Library(folder / "library.db", pact.digest)
         self._ledger = Ledger(options["ledger_file"] or ledger_path())
         self._used = folder / "used.json"
-        self._holdings = Holdings(pact, options["data_path"])
+        self._holdings = Holdings(pact, options["data_path"], self._left_out)
         self._peer: Peer | None = None
         self._own: Any = None
         self._noted = self._looked = 0.0
@@ -129,8 +130,16 @@ class _Running:
             return None, None
         return self._model()
 
+    @property
+    def _payer(self) -> str:
+        """The data set of the ledger that pays."""
+        return str(self._options["dataset"] or self._options["data_path"].stem)
+
+    def _left_out(self) -> LeftOut:
+        return self._ledger.decisions.left_out(self._payer)
+
     def _model(self) -> tuple[Local, LedgerPurse]:
-        pact, dataset = self._pact, self._options["dataset"] or self._options["data_path"].stem
+        pact, dataset = self._pact, self._payer
         self._ledger.balance(dataset, pact.promise.unit)  # refused, if nobody has set a budget
         if pact.publish == "tags" and not self._options["tags"]:
             raise UsageError(
@@ -145,7 +154,13 @@ class _Running:
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
         purse = LedgerPurse(
-            pact.promise, self._ledger, dataset, pact.digest, part, self._library.identity
+            pact.promise,
+            self._ledger,
+            dataset,
+            pact.digest,
+            part,
+            self._library.identity,
+            pact.asked,
         )
         self._dataset = dataset
         return local, purse

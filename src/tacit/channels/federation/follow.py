@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,8 +20,10 @@ from tacit.channels.federation.outbox import Outbox
 from tacit.channels.studies.study import Study
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords, TableRecords
+from tacit.data.remaining import remaining
 from tacit.engines import Serial
 from tacit.errors import InputError
+from tacit.privacy.policy import LeftOut
 from tacit.programs.holding import Holding
 from tacit.programs.program import Query
 
@@ -35,10 +37,17 @@ LINES = {".csv", ".tsv", ".txt", ".data", ".jsonl"}  # may be caught with half a
 class Followed:
     """The records of `path` that no window has used yet."""
 
-    def __init__(self, study: Study, path: Path, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        study: Study,
+        path: Path,
+        outbox: Outbox,
+        left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
+    ) -> None:
         if not path.exists():
             raise InputError(f"{path} does not exist: name the folder or file to watch.")
         self._study, self._path, self._outbox = study, path, outbox
+        self._left_out = left_out
         self._encoder = study.program().encoder(study.schema)
 
     async def ready(self, seconds: float) -> None:
@@ -60,7 +69,8 @@ class Followed:
                 count, left = count + len(batch.X), left - len(batch.X)
                 if left < 0:
                     self._refuse()
-                holding = Holding(program, first, ArrayRecords(*batch), promise, Serial().map_sum)
+                stay = remaining(ArrayRecords(*batch), self._left_out())
+                holding = Holding(program, first, stay, promise, Serial().map_sum)
                 total += holding.sum(state, query, rate)
             used[name] = seen + count
         return Sum(total, used)

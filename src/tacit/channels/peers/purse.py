@@ -16,6 +16,7 @@ from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
 from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise
 
 __all__ = ["CountedPurse", "LedgerPurse", "Purse"]
@@ -44,12 +45,15 @@ class LedgerPurse:
         network: str,
         part: str | None,
         identity: str | None = None,
+        asked: Asked | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part = network, part
+        self._network, self._part, self._asked = network, part, asked
+        if asked is not None:
+            ledger.decisions.check(promise, dataset, asked)  # refused at once, not for want of ε
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
@@ -57,7 +61,11 @@ class LedgerPurse:
     @property
     def able(self) -> bool:
         return self._ledger.affords(
-            self._promise, self._dataset, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            self._part,
+            partition=self._partition,
+            asked=self._asked,
         )
 
     def budget(self, group: str) -> Budget:
@@ -65,7 +73,12 @@ class LedgerPurse:
 
     def reserve(self, purpose: str) -> Reservation:
         return self._ledger.reserve(
-            self._promise, self._dataset, purpose, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            purpose,
+            self._part,
+            partition=self._partition,
+            asked=self._asked,
         )
 
     def _settle_interrupted(self) -> None:

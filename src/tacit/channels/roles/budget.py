@@ -8,11 +8,13 @@ from typing import Protocol
 
 from tacit.channels.roles.store import BEFORE_IDENTITIES
 from tacit.channels.studies.agreement import Named
+from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
 from tacit.errors import BudgetExceeded
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, Reservation, Spend
+from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
 __all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
@@ -52,9 +54,11 @@ class LedgerBudget:
         dataset: str,
         windows: bool = False,
         cost: PlannedCost = lambda number: None,
+        asked: Asked | None = None,
     ) -> None:
         self._promise, self._purpose, self._windows = promise, purpose, windows
         self._ledger, self._dataset, self._cost = ledger, dataset, cost
+        self._asked = asked
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
         self._identity = secrets.token_hex(16)  # until we are told whose we are
@@ -69,7 +73,17 @@ class LedgerBudget:
             dataset,
             windows=study.online is not None,
             cost=lambda number: _planned(study, number),
+            asked=asked_by(study),
         )
+
+    def check(self) -> None:
+        """Refused if the holder's policy forbids it, however little was spent."""
+        if self._asked is not None:
+            self._ledger.decisions.check(self._promise, self._dataset, self._asked)
+
+    def left_out(self) -> LeftOut:
+        """Whose records are not used, as of now."""
+        return self._ledger.decisions.left_out(self._dataset)
 
     def belongs_to(self, identity: str) -> None:
         """Windows that a crash left open were begun: they are charged when we settle."""
@@ -103,6 +117,7 @@ class LedgerBudget:
                 partition=partition,
                 cost=self._cost(number),
                 identity=self._identity,
+                asked=self._asked,
             )
         except BudgetExceeded as error:
             lost = [spend.id for spend in self._open() if spend.drawn]

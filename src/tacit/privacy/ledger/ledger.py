@@ -7,7 +7,6 @@ leave too much charged, never too little.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -17,7 +16,7 @@ from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger import seen
 from tacit.privacy.ledger.accounts import Balance
 from tacit.privacy.ledger.amounts import Amount
-from tacit.privacy.ledger.carried import keep_copy
+from tacit.privacy.ledger.carried import carry_over
 from tacit.privacy.ledger.chain import VERSION, Entry, LedgerFile, Transaction
 from tacit.privacy.ledger.checks import (
     adjacency_of,
@@ -28,19 +27,27 @@ from tacit.privacy.ledger.checks import (
     unit_of,
 )
 from tacit.privacy.ledger.filter import Composition
+from tacit.privacy.ledger.holder import HolderDecisions
 from tacit.privacy.ledger.owner import Fate, Surroundings
 from tacit.privacy.ledger.recompute import check_recomputed
-from tacit.privacy.ledger.reservation import Draft, Reservation, amount_text, commit, release
+from tacit.privacy.ledger.reservation import (
+    Draft,
+    Reservation,
+    amount_text,
+    commit,
+    release,
+    report_interrupted,
+)
 from tacit.privacy.ledger.state import Spend, State
+from tacit.privacy.policy.rules import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
+    from datetime import datetime
 
 __all__ = ["Ledger", "Reservation"]
-
-log = logging.getLogger("tacit.ledger")
 
 
 class Ledger:
@@ -55,7 +62,7 @@ class Ledger:
     ) -> None:
         self._prepare(path, surroundings)
         self._open_or_create()
-        self._report_interrupted()
+        report_interrupted(self.interrupted())
 
     def _prepare(self, path: str | os.PathLike[str], surroundings: Surroundings | None) -> None:
         self.path = Path(path).expanduser().resolve()
@@ -156,6 +163,7 @@ class Ledger:
         partition: str | None = None,
         cost: SpendCost | None = None,
         identity: str | None = None,
+        asked: Asked | None = None,
     ) -> Reservation:
         """Set `promise` aside, or raise BudgetExceeded; on return it is on the disk.
 
@@ -163,6 +171,7 @@ class Ledger:
                    their costs compose in parallel (left out, the purpose names the partition)
         cost       of all planned releases together; without it nothing but (ε, δ) is known
         identity   of the outbox or journal that will draw; only that one can `resume`
+        asked      what it is for: demanded where a policy is in force
         """
         charged = charged_of(promise, purpose, part, partition, cost)
         body = {
@@ -176,9 +185,11 @@ class Ledger:
             "cost": None if cost is None else cost.as_body(),
             "identity": None if identity is None else label("identity", identity),
             "owner": self._surroundings.owner().as_body(),
+            **({} if asked is None else {"study": asked.study}),
         }
 
         def decide(state: State) -> Draft:
+            state.check_decisions(dataset, promise, asked, self._clock(), charged)
             state.check(dataset, charged)
             return "reserve", body
 
@@ -204,6 +215,7 @@ class Ledger:
 
         def decide(state: State) -> Draft | None:
             found.clear()
+            state.decisions.refuse_revoked(dataset)
             for spend in state.open.values():
                 if (spend.dataset, spend.promise, spend.purpose, spend.part) != wanted:
                     continue
@@ -223,6 +235,11 @@ class Ledger:
         return Reservation(self, found[0], promise, dataset) if found else None
 
     # ── reading ──
+
+    @property
+    def decisions(self) -> HolderDecisions:
+        """What the holder has decided beside budgets: policy, revocations, people left out."""
+        return HolderDecisions(self)
 
     @property
     def id(self) -> str:
@@ -253,10 +270,13 @@ class Ledger:
         *,
         partition: str | None = None,
         cost: SpendCost | None = None,
+        asked: Asked | None = None,
     ) -> bool:
         """Whether `reserve` would succeed now. Nothing is set aside."""
+        state, charged = self._now(), charged_of(promise, "asked", part, partition, cost)
         try:
-            self._now().check(dataset, charged_of(promise, "asked", part, partition, cost))
+            state.check_decisions(dataset, promise, asked, self._clock(), charged)
+            state.check(dataset, charged)
         except Refused:
             return False
         return True
@@ -353,7 +373,7 @@ class Ledger:
         with self._file.reading() as transaction:
             version = transaction.version()
         if version < VERSION:
-            self._carry_over(version)
+            carry_over(self._file, version)
         self._file.use_rollback_journal()
         with self._file.reading() as transaction:
             state = State()
@@ -361,15 +381,6 @@ class Ledger:
             transaction.check_schema()
         self._state = state
         return hashes
-
-    def _carry_over(self, version: int) -> None:
-        """Entries stay as they were; from here on only this version may add to them."""
-        with self._file.writing() as transaction:
-            if transaction.version() == version:  # another process may have been faster
-                for _ in transaction.newer(*_START):
-                    pass  # nothing is done to a file that is not intact
-                keep_copy(self.path, version)
-                transaction.set_version()
 
     def _create(self) -> None:
         body = {"ledger": secrets.token_hex(16), "version": VERSION}
@@ -379,19 +390,10 @@ class Ledger:
         seen.note(self.path, seen.Mark(self._state.ledger, self._state.seq, self._state.head))
 
     def _timestamp(self) -> str:
-        return self._surroundings.now().isoformat(timespec="milliseconds")
+        return self._clock().isoformat(timespec="milliseconds")
 
-    def _report_interrupted(self) -> None:
-        for spend in self.interrupted():
-            log.warning(
-                "reservation %d (%s on %s, %s) was interrupted and counts as spent; settle it: "
-                "tacit budget settle %d --spent | --unspent",
-                spend.id,
-                spend.purpose,
-                spend.dataset,
-                spend.amount,
-                spend.id,
-            )
+    def _clock(self) -> datetime:
+        return self._surroundings.now()
 
 
 _START = (State().seq, State().head)

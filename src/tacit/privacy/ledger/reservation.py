@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import Refused, UsageError
@@ -10,11 +11,14 @@ from tacit.privacy.ledger.state import Spend, State
 from tacit.privacy.promise import Promise
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from tacit.privacy.ledger.ledger import Ledger
 
-__all__ = ["Draft", "Reservation", "amount_text", "commit", "release"]
+__all__ = ["Draft", "Reservation", "amount_text", "commit", "release", "report_interrupted"]
+
+log = logging.getLogger("tacit.ledger")
 
 Draft = tuple[str, dict[str, Any]]  # kind and body of an entry to be
 
@@ -36,6 +40,7 @@ class Reservation:
 
         def decide(state: State) -> Draft | None:
             drawn = state.spend(self.id).drawn
+            state.decisions.refuse_revoked(self.dataset)  # asked before every round
             return None if drawn else ("draw", {"reservation": self.id})
 
         self._ledger._append(decide)
@@ -108,3 +113,16 @@ def release(spend: Spend, settled: bool = False) -> Draft:
 def amount_text(epsilon: float, delta: float) -> dict[str, str]:
     # The shortest decimal that names the float; read back exactly by Amount.read.
     return {"epsilon": repr(epsilon), "delta": repr(delta)}
+
+
+def report_interrupted(spends: Iterable[Spend]) -> None:
+    for spend in spends:
+        log.warning(
+            "reservation %d (%s on %s, %s) was interrupted and counts as spent; settle it: "
+            "tacit budget settle %d --spent | --unspent",
+            spend.id,
+            spend.purpose,
+            spend.dataset,
+            spend.amount,
+            spend.id,
+        )
