@@ -126,11 +126,12 @@ class Rules:
                     continue
                 now = exact(getattr(promise, name))
                 before = used - now if used != math.inf else 0
-                said = f"{letter} = {_shown(now)}"
+                said, remedy = f"{letter} = {_shown(now)}", _LESS
                 if before > 0:
+                    remedy = _LATER if span == "year" else _LESS
                     of = "of the last 365 days" if span == "year" else "of the same study"
                     said += f" beside {_shown(before)} {of}"
-                yield Broken(f"{name}_per_{span}", said, f"{letter} = {most:g}", _LESS[span])
+                yield Broken(f"{name}_per_{span}", said, f"{letter} = {most:g}", remedy)
 
     def _who(self, asked: Asked) -> Iterator[Broken]:
         if self.authors is not None and asked.author not in self.authors:
@@ -165,10 +166,8 @@ class Rules:
 
 
 _CHANGE = "Ask its author for another study, or the approvers for another policy."
-_LESS = {
-    "study": "Ask its author for less, or the approvers for another policy.",
-    "year": "Wait until older spends are a year old, or ask the approvers for another policy.",
-}
+_LESS = "Ask its author for less, or the approvers for another policy."
+_LATER = "Wait until older spends are a year old, or ask the approvers for another policy."
 
 
 def exact(value: float) -> Number:
