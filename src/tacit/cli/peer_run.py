@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.terms import joint_cost
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.holdings import Holdings
 from tacit.channels.peers.library import Library
@@ -160,6 +161,7 @@ class _Running:
             pact.digest,
             part,
             self._library.identity,
+            joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
             pact.asked,
         )
         self._dataset = dataset

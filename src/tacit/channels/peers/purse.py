@@ -15,6 +15,7 @@ from tacit.channels.roles.budget import Budget
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
+from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise
@@ -35,7 +36,8 @@ class Purse(Protocol):
 
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
-    that of the folder which knows the parts; without one, the part is nobody else's."""
+    that of the folder which knows the parts; without one, the part is nobody else's. `cost` is
+    that of one aggregation."""
 
     def __init__(
         self,
@@ -45,13 +47,15 @@ class LedgerPurse:
         network: str,
         part: str | None,
         identity: str | None = None,
+        cost: SpendCost | None = None,
         asked: Asked | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part, self._asked = network, part, asked
+        self._network, self._part = network, part
+        self._cost, self._asked = cost, asked
         if asked is not None:
             ledger.decisions.check(promise, dataset, asked)  # refused at once, not for want of ε
         counted_by = (identity or secrets.token_hex(16))[:16]
@@ -65,6 +69,7 @@ class LedgerPurse:
             self._dataset,
             self._part,
             partition=self._partition,
+            cost=self._cost,
             asked=self._asked,
         )
 
@@ -78,6 +83,7 @@ class LedgerPurse:
             purpose,
             self._part,
             partition=self._partition,
+            cost=self._cost,
             asked=self._asked,
         )
 

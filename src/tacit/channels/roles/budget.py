@@ -17,7 +17,7 @@ from tacit.privacy.ledger import Ledger, Reservation, Spend
 from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
-__all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
 
 PlannedCost = Callable[[int], SpendCost | None]
 
@@ -64,15 +64,17 @@ class LedgerBudget:
         self._identity = secrets.token_hex(16)  # until we are told whose we are
 
     @classmethod
-    def of(cls, study: Study, ledger: Ledger, dataset: str) -> LedgerBudget:
-        """What a holder of this study pays from `dataset`."""
+    def of(
+        cls, study: Study, ledger: Ledger, dataset: str, cost: PlannedCost | None = None
+    ) -> LedgerBudget:
+        """What a holder of this study pays from `dataset`; by the study's plan, if it has one."""
         return cls(
             study.promise,
             purpose_of(study),
             ledger,
             dataset,
             windows=study.online is not None,
-            cost=lambda number: _planned(study, number),
+            cost=cost or (lambda number: _planned(study, number)),
             asked=asked_by(study),
         )
 
