@@ -109,16 +109,26 @@ def _cost(study: Study) -> PlannedCost | None:
 def _leave(
     study: Study, key: SigningKey, budget: LedgerBudget, insecure: bool, as_json: bool
 ) -> None:
-    """Tell the aggregator, and charge what was begun; what was only reserved is given back."""
+    """Tell the aggregator, and charge what was begun; what was only reserved is given back.
+
+    Our own books are closed also if nobody can be told: others notice at their deadline.
+    """
     from tacit.channels.roles.member_service import say_goodbye
     from tacit.wire.loop import run
 
-    run(say_goodbye(study, key, insecure))
-    budget.leave()
+    budget.refuse_running()
+    try:
+        run(say_goodbye(study, key, insecure))
+    finally:
+        budget.leave()
     if as_json:
         print_document({"role": "holder", "study": study.name, "left": True})
     else:
-        people().print(f"You have left study {study.name}. What was begun is in your ledger.")
+        people().print(
+            f"You have left study {study.name}. What you sent for rounds that are over stays in "
+            "the model and in your ledger; nothing more is sent.",
+            markup=False,
+        )
 
 
 def _holder(

@@ -11,7 +11,7 @@ from tacit.channels.studies.agreement import Named
 from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
-from tacit.errors import BudgetExceeded
+from tacit.errors import BudgetExceeded, Refused
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, Reservation, Spend
 from tacit.privacy.policy import Asked, LeftOut
@@ -153,6 +153,16 @@ class LedgerBudget:
             else:
                 reservation.release()
         self._held.clear()
+
+    def refuse_running(self) -> None:
+        """Whoever leaves while a process of its own still takes part would come back at once."""
+        interrupted = {spend.id for spend in self._ledger.interrupted()}
+        for spend in self._open():
+            if spend.id not in interrupted:
+                raise Refused(
+                    f"process {spend.owner.pid} still takes part in {self._purpose}: stop it first "
+                    "(Ctrl-C), then leave."
+                )
 
     def leave(self) -> None:
         """For good: charge what any run of this study has begun, and give back what none has."""

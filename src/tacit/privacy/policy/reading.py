@@ -29,6 +29,8 @@ __all__ = [
 MAX_FILE_BYTES = 256 * 1024
 MAX_LIST = 1000
 MAX_TEXT = 200
+MAX_DOTS = 100  # of one line, outside of texts
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'[^']*'")
 KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -50,6 +52,11 @@ def read_text(path: Path, remedy: str) -> str:
 def toml_of(text: str, where: str) -> dict[str, Any]:
     if len(text.encode()) > MAX_FILE_BYTES:
         raise InputError(f"{where}: is larger than {MAX_FILE_BYTES} bytes: name fewer things.")
+    if '"""' in text or "'''" in text:
+        raise InputError(f"{where}: texts of several lines are not read here: write one line each.")
+    # A key of n dotted parts costs tomllib n² of memory.
+    if any(STRING.sub("", row).count(".") > MAX_DOTS for row in text.split("\n")):
+        raise InputError(f"{where}: a key has more than {MAX_DOTS} dots: write [datasets.NAME].")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
