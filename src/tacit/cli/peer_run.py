@@ -98,6 +98,7 @@ class _Running:
                 self._peer.membership.let_go("this peer was stopped")
             self.note()
             self._library.close()
+            self._lock.release()
 
     def _made(self, address: str, local: Local | None, purse: LedgerPurse | None) -> Peer:
         near = is_loopback(urlsplit(address).hostname or "")
