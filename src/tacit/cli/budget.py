@@ -162,7 +162,8 @@ def recover(path: Path | None, as_json: bool) -> None:
         )
     return people().print(
         f"{ledger.path} is in use again, with {len(ledger.entries())} entries. Every budget is "
-        "closed; set what may be spent with `tacit budget allow`, knowing what is missing.",
+        "closed; set what may be spent with `tacit budget allow`, knowing what is missing. "
+        "Policies, revocations and people left out since then are missing too: enter them first.",
         markup=False,
     )
 

@@ -207,6 +207,23 @@ def test_an_older_copy_without_the_policy_is_noticed(ledger: Ledger, tmp_path: P
         Ledger(tmp_path / "ledger.db")
 
 
+def test_going_on_with_an_older_copy_does_not_shake_off_the_policy(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    before = (tmp_path / "ledger.db").read_bytes()
+    found = policy(programs=["logistic"])
+    ledger.decisions.use(found)
+    (tmp_path / "ledger.db").write_bytes(before)
+    older = Ledger.recover(tmp_path / "ledger.db")
+    older.allow("patients", "record", 1000.0)
+    with pytest.raises(Refused, match=f"policy with digest {found.digest} was in force"):
+        reserve(older)
+    older.decisions.use(found)
+    reserve(older)
+    with pytest.raises(Refused, match="programs"):
+        reserve(older, asked=Asked(program="pca", columns=(), author=None))
+
+
 # ── approvals ──
 
 

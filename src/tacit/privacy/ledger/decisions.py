@@ -32,6 +32,7 @@ class Decisions:
     revoked    data set → number of the entry that revoked its use
     left_out   data set → digest of an identifier as text → all digests of that identifier
     key_check  of the secret that those digests were made with
+    missing    digest of a policy that was in force, and that an older copy of the ledger lacks
     """
 
     policy: Policy | None = None
@@ -40,6 +41,7 @@ class Decisions:
     revoked: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     key_check: str | None = None
+    missing: str | None = None
 
     # ── reading entries ──
 
@@ -51,7 +53,7 @@ class Decisions:
                 case "policy":
                     policy = Policy.from_toml(body["text"])
                     policy.check_signatures(self.policy)
-                    return replace(self, policy=policy, policy_at=entry.seq)
+                    return replace(self, policy=policy, policy_at=entry.seq, missing=None)
                 case "approve":
                     return self._approved(Approval(**body))
                 case "revoke":
@@ -64,6 +66,10 @@ class Decisions:
                     return self._left_out(body)
         except TacitError as error:
             raise ValueError(str(error)) from error
+
+    def recovered(self, policy: str | None) -> Decisions:
+        """An older copy is in use: what was decided since is not in it."""
+        return self if policy in (None, self.policy_digest) else replace(self, missing=policy)
 
     def _approved(self, approval: Approval) -> Decisions:
         if not approval.holds:
@@ -89,6 +95,11 @@ class Decisions:
     def check(self, dataset: str, promise: Promise, asked: Asked | None, totals: Totals) -> None:
         """Refused, unless the holder permits this spend, whatever is left of the budget."""
         self.refuse_revoked(dataset)
+        if self.missing is not None:
+            raise Refused(
+                f"the policy with digest {self.missing} was in force, and this older copy of the "
+                "ledger lacks it: put it, or a newer one, in force: tacit policy use FILE"
+            )
         if self.policy is None:
             return
         if asked is None:
@@ -118,6 +129,10 @@ class Decisions:
                 "its approvers permit it again, by a policy with a higher number. Put that in "
                 "force first: tacit policy use FILE"
             )
+
+    @property
+    def policy_digest(self) -> str | None:
+        return None if self.policy is None else self.policy.digest
 
     def digests(self, dataset: str) -> frozenset[str]:
         people = self.left_out.get(dataset, {})

@@ -8,6 +8,7 @@ leave too much charged, never too little.
 from __future__ import annotations
 
 import secrets
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -87,7 +88,7 @@ class Ledger:
             ledger._create()
         ledger._read_all()
         seen.forget(ledger.path, ledger.id)
-        noted = {"seq": mark.seq, "head": mark.head, "ledger": mark.ledger} if mark else None
+        noted = asdict(mark) if mark else None
         ledger._append(lambda state: ("recover", {"seen": noted}))
         return ledger
 
@@ -189,8 +190,7 @@ class Ledger:
         }
 
         def decide(state: State) -> Draft:
-            state.check_decisions(dataset, promise, asked, self._clock(), charged)
-            state.check(dataset, charged)
+            state.check(dataset, charged, promise, asked, self._clock())
             return "reserve", body
 
         return Reservation(self, self._append(decide), promise, dataset)
@@ -275,8 +275,7 @@ class Ledger:
         """Whether `reserve` would succeed now. Nothing is set aside."""
         state, charged = self._now(), charged_of(promise, "asked", part, partition, cost)
         try:
-            state.check_decisions(dataset, promise, asked, self._clock(), charged)
-            state.check(dataset, charged)
+            state.check(dataset, charged, promise, asked, self._clock())
         except Refused:
             return False
         return True
@@ -387,7 +386,8 @@ class Ledger:
         self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
 
     def _note(self) -> None:
-        seen.note(self.path, seen.Mark(self._state.ledger, self._state.seq, self._state.head))
+        state, policy = self._state, self._state.decisions.policy_digest
+        seen.note(self.path, seen.Mark(state.ledger, state.seq, state.head, policy))
 
     def _timestamp(self) -> str:
         return self._clock().isoformat(timespec="milliseconds")

@@ -228,6 +228,7 @@ class State:
 
     def _recover(self, entry: Entry) -> None:
         """An older copy is in use: what it lacks is not known, so nothing may be spent from it."""
+        self.decisions = self.decisions.recovered((entry.body["seen"] or {}).get("policy"))
         for key, account in self.accounts.items():
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
@@ -260,27 +261,25 @@ class State:
                 f"Its holder can set one: {allow_command(dataset, unit)} --epsilon ..."
             ) from None
 
-    def check(self, dataset: str, spend: Charged) -> None:
-        """Refused or BudgetExceeded, unless every account of the data set covers the spend too."""
+    def check(
+        self,
+        dataset: str,
+        spend: Charged,
+        promise: Promise,
+        asked: Asked | None,
+        now: datetime,
+    ) -> None:
+        """Refused or BudgetExceeded, unless what the holder has decided permits the spend and every
+        account of the data set covers it too."""
+        study = None if asked is None else asked.study
+        totals = self.totals_with(dataset, promise, study, now, spend)
+        self.decisions.check(dataset, promise, asked, totals)
         own, others = self.account(dataset, spend.unit), self.open_of(dataset)
         trial = self.copy()
         trial._decide(dataset, spend)
         rest = [account.unit for account in self.accounts_of(dataset) if account is not own]
         for unit in (own.unit, *rest):
             trial.accounts[dataset, unit].refuse_unless(spend, others)
-
-    def check_decisions(
-        self,
-        dataset: str,
-        promise: Promise,
-        asked: Asked | None,
-        now: datetime,
-        charged: Charged | None = None,
-    ) -> None:
-        """Refused, unless what the holder has decided beside budgets permits it."""
-        study = None if asked is None else asked.study
-        totals = self.totals_with(dataset, promise, study, now, charged)
-        self.decisions.check(dataset, promise, asked, totals)
 
     def totals_with(
         self,
