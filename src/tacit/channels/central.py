@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.selection import Selection
+from tacit.channels.studies.asked import asked_by_holder, column_names
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.digests import digests_of
 from tacit.data.records import Records
+from tacit.data.remaining import remaining
 from tacit.data.schema import Schema
 from tacit.engines import Engine, Serial
 from tacit.errors import InternalFault, UsageError
@@ -77,8 +79,9 @@ class Central:
     ) -> Outcome[S, M]:
         """Reserve the whole promise, run all rounds, charge it."""
         planned = None if self.ledger is None else self.planned_cost(program, schema, promise)
-        with self._reserved(promise, program, records, cost=planned) as reservation:
-            return self.rounds(program, records, schema, promise, reservation)
+        stay = self._remaining(records)
+        with self._reserved(promise, program, schema, records, cost=planned) as reservation:
+            return self.rounds(program, stay, schema, promise, reservation)
 
     def planned_cost(
         self, program: Program[S, M], schema: Schema, promise: Promise
@@ -153,10 +156,10 @@ class Central:
             window, stage = f"window {number}", replace(plan.stage(number), count=1)
             levels = Levels.planned(promise, Plan((stage,)))
             planned = SpendCost.of(levels.planned_releases(), promise.adjacency)
-            with self._reserved(
-                promise, program, records, window, partition, planned
-            ) as reservation:
-                holding = Holding(program, first, records, promise, self.engine.map_sum)
+            stay = self._remaining(records)
+            reserved = self._reserved(promise, program, schema, records, window, partition, planned)
+            with reserved as reservation:
+                holding = Holding(program, first, stay, promise, self.engine.map_sum)
                 total = holding.sum(state, query, stage.sampling, self.randomness)
                 if reservation is not None:
                     reservation.mark_drawn()
@@ -186,6 +189,7 @@ class Central:
         self,
         promise: Promise,
         program: Program[S, M],
+        schema: Schema,
         records: Records,
         part: str | None = None,
         partition: str | None = None,
@@ -193,6 +197,7 @@ class Central:
     ) -> AbstractContextManager[Reservation | None]:
         if self.ledger is None:
             return nullcontext()
+        asked = asked_by_holder(self.ledger, program.name, column_names(schema))
         return self.ledger.reserve(
             promise,
             self.dataset,
@@ -201,7 +206,14 @@ class Central:
             partition=partition,
             cost=cost,
             records=digests_of(records),
+            asked=asked,
         )
+
+    def _remaining(self, records: Records) -> Records:
+        """Without people who asked the holder to be left out."""
+        if self.ledger is None:
+            return records
+        return remaining(records, self.ledger.decisions.left_out(self.dataset))
 
     def _noisy(
         self,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["budget"]
 
+AMOUNTS = ("epsilon", "delta")
+
 
 @click.group()
 def budget() -> None:
@@ -184,7 +186,8 @@ def recover(path: Path | None, as_json: bool) -> None:
         )
     return people().print(
         f"{ledger.path} is in use again, with {len(ledger.entries())} entries. Every budget is "
-        "closed; set what may be spent with `tacit budget allow`, knowing what is missing.",
+        "closed; set what may be spent with `tacit budget allow`, knowing what is missing. "
+        "Policies, revocations and people left out since then are missing too: enter them first.",
         markup=False,
     )
 
@@ -218,7 +221,14 @@ def _chosen(ledger: Ledger, dataset: str | None) -> list[Balance]:
 def _show_nothing_yet(path: Path, as_json: bool) -> None:
     if as_json:
         return print_document(
-            {"ledger": str(path), "entries": 0, "budgets": [], "interrupted": [], "recent": []}
+            {
+                "ledger": str(path),
+                "entries": 0,
+                "budgets": [],
+                "interrupted": [],
+                "policy": None,
+                "recent": [],
+            }
         )
     return people().print(
         f"No ledger yet at {path}.\nSet a first budget, for instance: "
@@ -238,11 +248,35 @@ def _document(
         "budgets": [_budget(b) for b in balances],
         "known_records": ledger.known.counts(),
         "interrupted": [_interrupted(s) for s in interrupted],
+        **_decided(ledger, balances),
         "recent": [
-            {"seq": e.seq, "at": e.at, "kind": e.kind, "hash": e.hash, **e.body}
+            {"seq": e.seq, "at": e.at, "kind": e.kind, "hash": e.hash, **_told(e)}
             for e in entries[-RECENT:]
         ],
     }
+
+
+def _decided(ledger: Ledger, balances: Sequence[Balance]) -> dict[str, Any]:
+    """What the holder has decided beside budgets."""
+    decisions = ledger.decisions
+    policy = decisions.policy
+    names = sorted({balance.dataset for balance in balances})
+    years = {name: dict(zip(AMOUNTS, decisions.year(name), strict=True)) for name in names}
+    return {
+        "policy": None
+        if policy is None
+        else {"name": policy.name, "number": policy.number, "digest": policy.digest},
+        "last_365_days": {} if policy is None else years,
+        "revoked": list(decisions.revoked),
+        "left_out": decisions.left_out_counts,
+    }
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    """An entry's body; of people left out, only how many."""
+    if entry.kind != "leave out":
+        return entry.body
+    return {**entry.body, "people": len(entry.body["people"])}
 
 
 def _budget(balance: Balance) -> dict[str, Any]:

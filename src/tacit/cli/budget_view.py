@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.policy_view import decided_lines
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,6 +44,9 @@ def print_budgets(
             console.print(remark + "\n", markup=False)
     for name, count in sorted(ledger.known.counts().items()):
         console.print(f"{name}: about {count:,} records are known\n", markup=False)
+    for line in decided_lines(ledger, sorted({balance.dataset for balance in balances})):
+        console.print(line, markup=False)
+    console.print()
     if interrupted:
         console.print(_interrupted_table(interrupted), "")
         console.print(
@@ -177,6 +182,17 @@ def _words(kind: str, body: dict[str, Any]) -> str:
             return f"reservation {body['reservation']}: gone on with"
         case "distinct":
             return f"{body['dataset']} is not {body['other']}, by the holder's word"
+        case "policy":
+            return "a policy is in force"
+        case "approve":
+            return f"{body['dataset']}: study {body['study'][:16]} approved"
+        case "revoke":
+            return f"{body['dataset']}: its use is revoked"
+        case "permit":
+            return f"{body['dataset']}: its use is permitted again"
+        case "leave out":
+            again = "no longer left out" if body["back"] else "left out"
+            return f"{body['dataset']}: {len(body['people'])} {again}"
         case "recover":
             return "an older copy is in use, by the holder's word: every budget is closed"
         case _:

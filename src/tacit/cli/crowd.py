@@ -265,7 +265,9 @@ def join(
         click.confirm("Take part?", abort=True, err=True)
     role = Role(proposal, f"person-{key_name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
-    budget = LedgerBudget(proposal.local_promise, purpose_of(proposal), ledger, dataset or payer)
+    budget = LedgerBudget(
+        proposal.local_promise, purpose_of(proposal), ledger, dataset or payer, asked=proposal.asked
+    )
     journal = PersonJournal(role.folder / "person.db", proposal.digest)
     person = Person(proposal, key, journal, row, budget, tell=role.tell)
     try:

@@ -110,16 +110,26 @@ def _cost(study: Study) -> PlannedCost | None:
 def _leave(
     study: Study, key: SigningKey, budget: LedgerBudget, insecure: bool, as_json: bool
 ) -> None:
-    """Tell the aggregator, and charge what was begun; what was only reserved is given back."""
+    """Tell the aggregator, and charge what was begun; what was only reserved is given back.
+
+    Our own books are closed also if nobody can be told: others notice at their deadline.
+    """
     from tacit.channels.roles.member_service import say_goodbye
     from tacit.wire.loop import run
 
-    run(say_goodbye(study, key, insecure))
-    budget.leave()
+    budget.refuse_running()
+    try:
+        run(say_goodbye(study, key, insecure))
+    finally:
+        budget.leave()
     if as_json:
         print_document({"role": "holder", "study": study.name, "left": True})
     else:
-        people().print(f"You have left study {study.name}. What was begun is in your ledger.")
+        people().print(
+            f"You have left study {study.name}. What you sent for rounds that are over stays in "
+            "the model and in your ledger; nothing more is sent.",
+            markup=False,
+        )
 
 
 def _holder(
@@ -172,9 +182,10 @@ def _source(
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox, budget.pays_now_for)
+        followed = Followed(study, path, outbox, budget.left_out, budget.pays_now_for)
         return followed.contribute, followed.ready
-    return from_records(study, _records(study, path, budget)), None
+    records = _records(study, path, budget)
+    return from_records(study, records, left_out=budget.left_out), None
 
 
 def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
@@ -184,14 +195,17 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     from tacit.data.digests import Digester
     from tacit.data.encode import Encoded
     from tacit.data.records import ArrayRecords, TableRecords
+    from tacit.data.remaining import remaining
     from tacit.errors import InputError
 
-    table = TableRecords(path, learner_of(study).encoder(study.schema))
-    digester = Digester(table.encoder.schema)
+    budget.check()  # what the holder's policy forbids is not even read
+    encoder = learner_of(study).encoder(study.schema)
+    table, digester = TableRecords(path, encoder), Digester(encoder.schema)
+    absent = budget.left_out()
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
     with people(as_json=True).status("reading and checking every record …"):
-        for batch in replace(table, observe=digester.add).batches():
+        for batch in remaining(replace(table, observe=digester.add), absent).batches():
             count += len(batch.X)
             if small:
                 kept.append(batch)
@@ -204,7 +218,7 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     study.promise.check_population(count)
     budget.pays_for(digester.digests)
     if not small:
-        return table
+        return remaining(table, absent)
     columns = zip(*kept, strict=True)
     whole = Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
     return ArrayRecords(*whole)

@@ -26,6 +26,7 @@ COMMANDS = {
     "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
     "keys": ("tacit.cli.keys:keys", "Make and show identities."),
     "budget": ("tacit.cli.budget:budget", "Show or set what a holder's ledger allows."),
+    "policy": ("tacit.cli.policy:policy", "What a holder permits, and who decides it."),
     "backup": ("tacit.cli.backup:backup", "Copy a role's folder, your home, or a ledger."),
     "restore": ("tacit.cli.backup:restore", "Put such a copy back, soundly."),
     "verify": ("tacit.cli.verify:verify", "Recompute a certificate and check its signature."),

@@ -30,6 +30,7 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import UsageError
 from tacit.home import ledger_path, tacit_home
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.policy import LeftOut
 from tacit.programs.model_file import model_bytes
 from tacit.wire.loop import run
 from tacit.wire.tls import is_loopback
@@ -70,7 +71,7 @@ class _Running:
         self._library = Library(folder / "library.db", pact.digest)
         self._ledger = Ledger(options["ledger_file"] or ledger_path())
         self._used = folder / "used.json"
-        self._holdings = Holdings(pact, options["data_path"])
+        self._holdings = Holdings(pact, options["data_path"], self._left_out)
         self._peer: Peer | None = None
         self._own: Any = None
         self._noted = self._looked = 0.0
@@ -131,8 +132,16 @@ class _Running:
             return None, None
         return self._model()
 
+    @property
+    def _payer(self) -> str:
+        """The data set of the ledger that pays."""
+        return str(self._options["dataset"] or self._options["data_path"].stem)
+
+    def _left_out(self) -> LeftOut:
+        return self._ledger.decisions.left_out(self._payer)
+
     def _model(self) -> tuple[Local, LedgerPurse]:
-        pact, dataset = self._pact, self._options["dataset"] or self._options["data_path"].stem
+        pact, dataset = self._pact, self._payer
         self._ledger.balance(dataset, pact.promise.unit)  # refused, if nobody has set a budget
         if pact.publish == "tags" and not self._options["tags"]:
             raise UsageError(
@@ -155,6 +164,7 @@ class _Running:
             self._library.identity,
             joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
             self._holdings.digests,
+            pact.asked,
         )
         self._dataset = dataset
         return local, purse

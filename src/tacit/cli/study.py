@@ -11,13 +11,14 @@ import click
 from tacit.cli.keys import HOLDER, key_named
 from tacit.cli.output import fail, json_option, people, print_document
 from tacit.cli.study_new import new_options, study_from
+from tacit.cli.study_trust import trust
 from tacit.errors import CheckFailed, InputError, TacitError, UsageError
 
 if TYPE_CHECKING:
     from tacit.channels.studies.explanation import Explanation
     from tacit.channels.studies.study import Party, Service, Study
 
-__all__ = ["study"]
+__all__ = ["is_proposal", "study"]
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 key_option = click.option(
@@ -75,7 +76,7 @@ def show(file: Path, records: int | None, quick: bool, as_json: bool) -> None:
     """
     from tacit.cli.study_view import print_study
 
-    if _is_proposal(file):
+    if is_proposal(file):
         from tacit.cli.crowd import show_proposal
 
         return show_proposal(file, as_json)
@@ -103,7 +104,10 @@ def sign(file: Path, author: str, as_json: bool) -> None:
     _deliver(found.signed(key_named(author)), file, as_json)
 
 
-def _is_proposal(file: Path) -> bool:
+study.add_command(trust)
+
+
+def is_proposal(file: Path) -> bool:
     """Whether the file is a crowd's."""
     from tacit.channels.crowd.proposal_file import FORMAT
     from tacit.data.toml import read_toml

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.central import Central, Outcome
+from tacit.channels.studies.asked import asked_by_holder
 from tacit.data.digests import digests_of_arrays
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
@@ -78,7 +79,12 @@ class Run:
         self.remarks.append(SCORES_ARE_EXACT)
         cost, dataset = self._planned_cost(), self.estimator.dataset
         records = self._records()
-        with ledger.reserve(self.promise, dataset, name, cost=cost, records=records) as reservation:
+        if absent := ledger.decisions.left_out(dataset):
+            absent.keep(None)  # refused: an array does not say whose its records are
+        asked = asked_by_holder(ledger, self.program.name, self._columns())
+        with ledger.reserve(
+            self.promise, dataset, name, cost=cost, records=records, asked=asked
+        ) as reservation:
             head = ledger.head
             outcome, schema = self._release(reservation)
         return replace(outcome, certificate=replace(outcome.certificate, ledger=head)), schema
@@ -156,6 +162,15 @@ class Run:
         if own and all(own) and len(set(own)) == len(own):
             return own
         return known or None
+
+    def _columns(self) -> tuple[str, ...] | None:
+        """What a policy knows the columns by; None without names."""
+        names = self._names()
+        if names is None:
+            return None
+        known = None if self.schema is None else self.schema.label
+        label = () if self.y is None else ("y" if known is None else known.name,)
+        return (*names, *label)
 
     def _label(self, low: Reals, high: Reals, names: Sequence[str]) -> Column | None:
         if self.y is None:

@@ -606,3 +606,50 @@ def test_the_ledger_of_who_was_left_out_is_given_its_budget_back(
     left = [ledger.balance("data", "record").left.epsilon for ledger in ledgers]
     assert left == [0, 0, 1]
     assert not any(ledger.open_spends() for ledger in ledgers)
+
+
+# ── leaving ──
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_nobody_waits_for_a_party_that_leaves_before_anything_is_revealed(
+    study: Study, step: int
+) -> None:
+    core, parties = begun(study)
+    until_step(core, parties, step)
+    assert core.answer(NAMES[2], Letter("leave", 0), 0.0).kind == "left"
+    assert core.round == 2  # another attempt, at once
+    certificate = finished(core, parties[:2])
+    assert certificate.participation is not None
+    assert certificate.participation.holders == 2
+    assert purse(parties[2]).spent == 0
+
+
+def test_a_party_that_leaves_when_others_have_revealed_still_owes_its_step(study: Study) -> None:
+    core, parties = begun(study)
+    until_step(core, parties, 3)
+    for party in parties[:2]:
+        exchange(core, party)
+    core.answer(NAMES[2], Letter("leave", 0), 0.0)
+    assert core.round == 1
+    core.tick(STEP)
+    assert isinstance(core.failure, Unreachable)
+    assert "those who have revealed their part pay for it" in str(core.failure)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_revoked_data_set_is_not_revealed(study: Study, tmp_path: Path, step: int) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.allow("patients", "record", 10, 1e-3)
+    core, parties = curator_of(study), [party_of(study, place) for place in (0, 1)]
+    parties.append(party_of(study, 2, budget=LedgerBudget.of(study, ledger, "patients")))
+    for party in parties:
+        exchange(core, party)
+    core.tick(GATHER)
+    for party in parties:
+        exchange(core, party)
+    until_step(core, parties, step)
+    ledger.decisions.revoke("patients")
+    with pytest.raises(Refused, match="has revoked the use"):
+        until_step(core, parties, 3)
+    assert [entry.kind for entry in ledger.entries()][-2:] == ["reserve", "revoke"]

@@ -191,3 +191,18 @@ def test_new_records_have_no_budget_of_their_own_where_a_unit_may_be_in_two_part
     with pytest.raises(Refused, match=words):
         LedgerPurse(promise, ledger, "clinic", NETWORK, "rows 1 to 60")
     LedgerPurse(promise, ledger, "clinic", NETWORK, None)  # one budget for all
+
+
+# ── what the holder decides beside its budget ──
+
+
+def test_a_purse_is_empty_for_what_the_holder_has_revoked(ledger: Ledger) -> None:
+    purse = LedgerPurse(PROMISE, ledger, "clinic", NETWORK, None)
+    budget = purse.budget(GROUPS[0])
+    budget.reserve(1)
+    ledger.decisions.revoke("clinic")
+    assert not purse.able
+    with pytest.raises(Refused, match="has revoked the use"):
+        budget.spend(1)  # in the middle of a group: nothing more leaves
+    budget.settle(None)
+    assert ledger.balance("clinic", "record").spent.epsilon == 0

@@ -93,7 +93,7 @@ class Curator:
         if sender not in self._names:
             raise Refused("this party is not in the study.")
         if letter.kind == "leave":
-            self._here.discard(sender)
+            self._leave(sender, now)
             return Letter("left", letter.round)
         if letter.kind != "turn":
             raise InputError(f"a curator does not know how to {letter.kind}.")
@@ -231,6 +231,17 @@ class Curator:
         self._tell("attempt given up", round=self.round, missing=names)
         self._here -= gone
         self._begin(set(self._terms.roster) - gone, now)
+
+    def _leave(self, sender: str, now: float) -> None:
+        """Nobody waits for it: the attempt is begun anew without it, if nothing was revealed yet.
+        Later on the sum cannot be read without what it owes."""
+        if sender in self._here:
+            self._tell("holder left", holder=self._names[sender])
+        self._here.discard(sender)
+        going = self._attempt is not None and not self.is_over and self.failure is None
+        if going and sender in self._terms.roster and self._step < self._terms.reveals_at:
+            self._tell("attempt given up", round=self.round, missing=self._names[sender])
+            self._begin(set(self._terms.roster) & self._here, now)
 
     def _anew(self, sender: str, number: int, now: float) -> Letter:
         """A party's records have changed: another attempt, with it, if nothing was revealed yet."""

@@ -28,6 +28,7 @@ from tacit.channels.crowd.terms import (
     Route,
     Windows,
 )
+from tacit.channels.studies.asked import column_names
 from tacit.channels.studies.tables import Chosen, Signature
 from tacit.crypto.blind_signatures import TokenPublicKey
 from tacit.crypto.onion import Hop, Shape
@@ -36,6 +37,7 @@ from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
 from tacit.data.toml import read_toml, table_of
 from tacit.errors import CheckFailed, InputError, UsageError
+from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.program import Learner
 from tacit.programs.registry import learner_named
@@ -120,6 +122,17 @@ class Proposal(
         Without the plan's rounding: what the ledger is charged.
         """
         return Promise(self.promise.epsilon, 0.0, Unit.PERSON, Adjacency.REPLACE)
+
+    @property
+    def asked(self) -> Asked:
+        """What it asks of a person's row, as a policy sees it. Noise is her own."""
+        return Asked(
+            program=self.learner.name,
+            columns=column_names(self.schema),
+            author=None if self.signature is None else self.signature.author,
+            servers=(self.collector.key,),
+            study=self.digest,
+        )
 
     @cached_property
     def questions(self) -> dict[str, Question]:

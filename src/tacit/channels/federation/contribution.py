@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from tacit.channels.federation.holder import Contribute
 from tacit.channels.studies.study import Study
 from tacit.data.records import Records
+from tacit.data.remaining import remaining
 from tacit.engines import Engine, Serial
+from tacit.privacy.policy import LeftOut
 from tacit.programs.holding import Holding
 from tacit.programs.program import Query
 
@@ -27,13 +29,29 @@ class Sum:
     used: Mapping[str, int] = field(default_factory=dict)
 
 
-def from_records(study: Study, records: Records, engine: Engine | None = None) -> Contribute:
-    """Answers every round with the sum over the same records."""
+def from_records(
+    study: Study,
+    records: Records,
+    engine: Engine | None = None,
+    left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
+) -> Contribute:
+    """Answers every round with the sum over the same records, but for people who were left out
+    before that round."""
     add = (engine or Serial()).map_sum
-    holding = Holding(study.program(), study.first_state(), records, study.promise, add)
+    prepared: dict[LeftOut, Holding] = {}
+
+    def holding() -> Holding:
+        absent = left_out()
+        if absent not in prepared:
+            prepared.clear()
+            stay = remaining(records, absent)
+            prepared[absent] = Holding(
+                study.program(), study.first_state(), stay, study.promise, add
+            )
+        return prepared[absent]
 
     def contribute(number: int, state: Any, query: Query) -> Sum:
         # The sample is the holder's own secret, drawn anew in each round.
-        return Sum(holding.sum(state, query, study.plan().stage(number).sampling))
+        return Sum(holding().sum(state, query, study.plan().stage(number).sampling))
 
     return contribute

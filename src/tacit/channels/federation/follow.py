@@ -22,9 +22,11 @@ from tacit.data.batch import Batch
 from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords, TableRecords
+from tacit.data.remaining import remaining
 from tacit.engines import Serial
 from tacit.errors import InputError
 from tacit.privacy.ledger import RecordDigests
+from tacit.privacy.policy import LeftOut
 from tacit.programs.holding import Holding
 from tacit.programs.program import Query
 
@@ -43,12 +45,14 @@ class Followed:
         study: Study,
         path: Path,
         outbox: Outbox,
+        left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
         pay_for: Callable[[RecordDigests], None] = lambda records: None,
     ) -> None:
         if not path.exists():
             raise InputError(f"{path} does not exist: name the folder or file to watch.")
         self._study, self._path, self._outbox = study, path, outbox
-        self._encoder, self._pay_for = study.program().encoder(study.schema), pay_for
+        self._left_out, self._pay_for = left_out, pay_for
+        self._encoder = study.program().encoder(study.schema)
 
     async def ready(self, seconds: float) -> None:
         """Wait for a new record, but not until the window is over."""
@@ -70,7 +74,8 @@ class Followed:
                 count, left = count + len(batch.X), left - len(batch.X)
                 if left < 0:
                     self._refuse()
-                holding = Holding(program, first, ArrayRecords(*batch), promise, Serial().map_sum)
+                stay = remaining(ArrayRecords(*batch), self._left_out())
+                holding = Holding(program, first, stay, promise, Serial().map_sum)
                 total += holding.sum(state, query, rate)
             used[name] = seen + count
         self._pay_for(digester.digests)

@@ -14,12 +14,14 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.channels.peers.view import LARGEST_VIEW
+from tacit.channels.studies.asked import column_names
 from tacit.channels.studies.checks import KEY, name_problems
 from tacit.channels.studies.tables import Chosen, Terms
 from tacit.crypto.signing import digest
 from tacit.data.schema import Schema
 from tacit.data.toml import exact, fields, schema_form, tagged
 from tacit.errors import InputError, TacitError
+from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.registry import learner_named
@@ -104,6 +106,18 @@ class Pact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 "trained, such as averaged-logistic."
             )
         return found
+
+    @property
+    def asked(self) -> Asked:
+        """What it asks of a holder's data, as a policy sees it. Nobody has signed it, and every
+        member may come to be the curator of a group."""
+        return Asked(
+            program=self.chosen.name,
+            columns=column_names(self.schema),
+            author=None,
+            servers=self.members or None,
+            study=self.digest,
+        )
 
     def admits(self, key: str) -> bool:
         """Whether the owner of this key may take part."""

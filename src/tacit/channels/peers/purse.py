@@ -17,6 +17,7 @@ from tacit.crypto.signing import digest
 from tacit.errors import Refused
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
+from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise
 
 __all__ = ["CountedPurse", "LedgerPurse", "Purse"]
@@ -49,12 +50,16 @@ class LedgerPurse:
         identity: str | None = None,
         cost: SpendCost | None = None,
         records: RecordDigests | None = None,
+        asked: Asked | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part, self._cost, self._records = network, part, cost, records
+        self._network, self._part, self._cost = network, part, cost
+        self._records, self._asked = records, asked
+        if asked is not None:
+            ledger.decisions.check(promise, dataset, asked)  # refused at once, not for want of ε
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
@@ -69,6 +74,7 @@ class LedgerPurse:
             self._part,
             partition=self._partition,
             cost=self._cost,
+            asked=self._asked,
         )
 
     def budget(self, group: str) -> Budget:
@@ -83,6 +89,7 @@ class LedgerPurse:
             partition=self._partition,
             cost=self._cost,
             records=self._records,
+            asked=self._asked,
         )
 
     def _settle_interrupted(self) -> None:

@@ -8,11 +8,13 @@ from typing import Protocol
 
 from tacit.channels.roles.store import BEFORE_IDENTITIES
 from tacit.channels.studies.agreement import Named
+from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
-from tacit.errors import BudgetExceeded
+from tacit.errors import BudgetExceeded, Refused
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
+from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
 __all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
@@ -52,9 +54,11 @@ class LedgerBudget:
         dataset: str,
         windows: bool = False,
         cost: PlannedCost = lambda number: None,
+        asked: Asked | None = None,
     ) -> None:
         self._promise, self._purpose, self._windows = promise, purpose, windows
         self._ledger, self._dataset, self._cost = ledger, dataset, cost
+        self._asked = asked
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
         self._identity = secrets.token_hex(16)  # until we are told whose we are
@@ -72,6 +76,7 @@ class LedgerBudget:
             dataset,
             windows=study.online is not None,
             cost=cost or (lambda number: _planned(study, number)),
+            asked=asked_by(study),
         )
 
     def pays_for(self, records: RecordDigests) -> None:
@@ -82,6 +87,15 @@ class LedgerBudget:
         """Say which records an open window is about, before anything is drawn; Refused if they are
         known as another data set's."""
         self._ledger.know(self._dataset, records)
+
+    def check(self) -> None:
+        """Refused if the holder's policy forbids it, however little was spent."""
+        if self._asked is not None:
+            self._ledger.decisions.check(self._promise, self._dataset, self._asked)
+
+    def left_out(self) -> LeftOut:
+        """Whose records are not used, as of now."""
+        return self._ledger.decisions.left_out(self._dataset)
 
     def belongs_to(self, identity: str) -> None:
         """Windows that a crash left open were begun: they are charged when we settle."""
@@ -118,6 +132,7 @@ class LedgerBudget:
                 cost=self._cost(number),
                 identity=self._identity,
                 records=self._records,
+                asked=self._asked,
             )
         except BudgetExceeded as error:
             lost = [spend.id for spend in self._open() if spend.drawn]
@@ -151,6 +166,16 @@ class LedgerBudget:
             else:
                 reservation.release()
         self._held.clear()
+
+    def refuse_running(self) -> None:
+        """Whoever leaves while a process of its own still takes part would come back at once."""
+        interrupted = {spend.id for spend in self._ledger.interrupted()}
+        for spend in self._open():
+            if spend.id not in interrupted:
+                raise Refused(
+                    f"process {spend.owner.pid} still takes part in {self._purpose}: stop it first "
+                    "(Ctrl-C), then leave."
+                )
 
     def leave(self) -> None:
         """For good: charge what any run of this study has begun, and give back what none has."""

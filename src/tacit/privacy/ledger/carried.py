@@ -12,9 +12,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tacit.privacy.ledger.chain import GENESIS, LedgerFile
 from tacit.whole_file import write_whole
 
-__all__ = ["keep_copy", "partition_before"]
+__all__ = ["carry_over", "keep_copy", "partition_before"]
 
 _PEERS = re.compile(r"(peers \S+) group ")
 
@@ -34,3 +35,13 @@ def keep_copy(path: Path, version: int) -> Path:
         write_whole(kept, path.read_bytes())
         kept.chmod(0o600)
     return kept
+
+
+def carry_over(file: LedgerFile, version: int) -> None:
+    """Entries stay as they were; from here on only this version may add to them."""
+    with file.writing() as transaction:
+        if transaction.version() == version:  # another process may have been faster
+            for _ in transaction.newer(0, GENESIS):
+                pass  # nothing is done to a file that is not intact
+            keep_copy(file.path, version)
+            transaction.set_version()

@@ -8,6 +8,7 @@ leave too much charged, never too little.
 from __future__ import annotations
 
 import secrets
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,7 +17,7 @@ from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger import seen
 from tacit.privacy.ledger.accounts import Balance
 from tacit.privacy.ledger.amounts import Amount
-from tacit.privacy.ledger.carried import keep_copy
+from tacit.privacy.ledger.carried import carry_over
 from tacit.privacy.ledger.chain import VERSION, Entry, LedgerFile, Transaction
 from tacit.privacy.ledger.checks import (
     adjacency_of,
@@ -28,6 +29,7 @@ from tacit.privacy.ledger.checks import (
     unit_of,
 )
 from tacit.privacy.ledger.filter import Composition
+from tacit.privacy.ledger.holder import HolderDecisions
 from tacit.privacy.ledger.known import KnownRecords, RecordDigests
 from tacit.privacy.ledger.owner import Fate, Surroundings
 from tacit.privacy.ledger.recompute import check_recomputed
@@ -39,11 +41,13 @@ from tacit.privacy.ledger.reservation import (
     settle,
 )
 from tacit.privacy.ledger.state import Spend, State
+from tacit.privacy.policy.rules import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
+    from datetime import datetime
 
 __all__ = ["Ledger", "Reservation"]
 
@@ -86,7 +90,7 @@ class Ledger:
             ledger._create()
         ledger._read_all()
         seen.forget(ledger.path, ledger.id)
-        noted = {"seq": mark.seq, "head": mark.head, "ledger": mark.ledger} if mark else None
+        noted = asdict(mark) if mark else None
         ledger._append(lambda state: ("recover", {"seen": noted}))
         return ledger
 
@@ -164,6 +168,7 @@ class Ledger:
         cost: SpendCost | None = None,
         identity: str | None = None,
         records: RecordDigests | None = None,
+        asked: Asked | None = None,
     ) -> Reservation:
         """Set `promise` aside, or raise BudgetExceeded; on return it is on the disk.
 
@@ -172,6 +177,7 @@ class Ledger:
         cost       of all planned releases together; without it nothing but (ε, δ) is known
         identity   of the outbox or journal that will draw; only that one can `resume`
         records    that are charged: Refused if they are known as another data set's (known.py)
+        asked      what it is for: demanded where a policy is in force
         """
         charged = charged_of(promise, purpose, part, partition, cost)
         body = {
@@ -185,10 +191,11 @@ class Ledger:
             "cost": None if cost is None else cost.as_body(),
             "identity": None if identity is None else label("identity", identity),
             "owner": self._surroundings.owner().as_body(),
+            **({} if asked is None else {"study": asked.study}),
         }
 
         def decide(state: State) -> Draft:
-            state.check(dataset, charged)
+            state.check(dataset, charged, promise, asked, self._clock())
             return "reserve", body
 
         def reserve() -> Reservation:
@@ -229,6 +236,7 @@ class Ledger:
 
         def decide(state: State) -> Draft | None:
             found.clear()
+            state.decisions.refuse_revoked(dataset)
             for spend in state.open.values():
                 if (spend.dataset, spend.promise, spend.purpose, spend.part) != wanted:
                     continue
@@ -248,6 +256,11 @@ class Ledger:
         return Reservation(self, found[0], promise, dataset) if found else None
 
     # ── reading ──
+
+    @property
+    def decisions(self) -> HolderDecisions:
+        """What the holder has decided beside budgets: policy, revocations, people left out."""
+        return HolderDecisions(self)
 
     @property
     def id(self) -> str:
@@ -278,10 +291,12 @@ class Ledger:
         *,
         partition: str | None = None,
         cost: SpendCost | None = None,
+        asked: Asked | None = None,
     ) -> bool:
         """Whether `reserve` would succeed now. Nothing is set aside."""
+        state, charged = self._now(), charged_of(promise, "asked", part, partition, cost)
         try:
-            self._now().check(dataset, charged_of(promise, "asked", part, partition, cost))
+            state.check(dataset, charged, promise, asked, self._clock())
         except Refused:
             return False
         return True
@@ -367,7 +382,7 @@ class Ledger:
         with self._file.reading() as transaction:
             version = transaction.version()
         if version < VERSION:
-            self._carry_over(version)
+            carry_over(self._file, version)
         self._file.use_rollback_journal()
         with self._file.reading() as transaction:
             state = State()
@@ -376,24 +391,19 @@ class Ledger:
         self._state = state
         return hashes
 
-    def _carry_over(self, version: int) -> None:
-        """Entries stay as they were; from here on only this version may add to them."""
-        with self._file.writing() as transaction:
-            if transaction.version() == version:  # another process may have been faster
-                for _ in transaction.newer(*_START):
-                    pass  # nothing is done to a file that is not intact
-                keep_copy(self.path, version)
-                transaction.set_version()
-
     def _create(self) -> None:
         body = {"ledger": secrets.token_hex(16), "version": VERSION}
         self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
 
     def _note(self) -> None:
-        seen.note(self.path, seen.Mark(self._state.ledger, self._state.seq, self._state.head))
+        state, policy = self._state, self._state.decisions.policy_digest
+        seen.note(self.path, seen.Mark(state.ledger, state.seq, state.head, policy))
 
     def _timestamp(self) -> str:
-        return self._surroundings.now().isoformat(timespec="milliseconds")
+        return self._clock().isoformat(timespec="milliseconds")
+
+    def _clock(self) -> datetime:
+        return self._surroundings.now()
 
 
 _START = (State().seq, State().head)

@@ -13,6 +13,7 @@ from tacit.privacy.ledger.state import Spend, State
 from tacit.privacy.promise import Promise
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from tacit.privacy.ledger.ledger import Ledger
@@ -49,6 +50,7 @@ class Reservation:
 
         def decide(state: State) -> Draft | None:
             drawn = state.spend(self.id).drawn
+            state.decisions.refuse_revoked(self.dataset)  # asked before every round
             return None if drawn else ("draw", {"reservation": self.id})
 
         self._ledger._append(decide)

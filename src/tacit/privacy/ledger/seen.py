@@ -25,11 +25,12 @@ log = logging.getLogger("tacit.ledger")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The newest entry that was seen of a ledger."""
+    """The newest entry that was seen of a ledger, and the digest of the policy in force then."""
 
     ledger: str
     seq: int
     head: str
+    policy: str | None = None
 
 
 def mark_at(path: Path) -> Mark | None:
@@ -102,7 +103,13 @@ def _place(kind: str, name: str) -> Path:
 def _read(place: Path) -> Mark | None:
     try:
         body = json.loads(place.read_text(encoding="utf-8"))
-        return Mark(str(body["ledger"]), int(body["seq"]), str(body["head"]))
+        policy = body.get("policy")
+        return Mark(
+            str(body["ledger"]),
+            int(body["seq"]),
+            str(body["head"]),
+            None if policy is None else str(policy),
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):

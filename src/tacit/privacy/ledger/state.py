@@ -4,31 +4,37 @@ amounts.py   what a spend costs, and sums of parts and partitions
 units.py     what a spend costs an account of another unit or adjacency
 filter.py    the rule by which an account composes its spends
 accounts.py  one budget
+decisions.py what its holder has decided beside budgets
 
 Entries of version 0.1 have no partition, cost or identity; they are read as carried.py says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import LedgerTampered, Refused, UsageError
 from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger.accounts import Account, Balance, Charged, allow_command
-from tacit.privacy.ledger.amounts import Amount
+from tacit.privacy.ledger.amounts import Amount, Charge, Number, Tally
 from tacit.privacy.ledger.carried import partition_before
 from tacit.privacy.ledger.chain import GENESIS
+from tacit.privacy.ledger.decisions import KINDS, Decisions
 from tacit.privacy.ledger.filter import Composition, can_filter
 from tacit.privacy.ledger.owner import Owner
 from tacit.privacy.ledger.units import RANK, Most
+from tacit.privacy.policy.rules import Asked, Totals
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger.chain import Entry
 
 __all__ = ["Spend", "State"]
+
+YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Spend:
     identity: str | None
     owner: Owner
     drawn: bool = False
+    study: str | None = None  # digest of the study's file
 
     @property
     def amount(self) -> Amount:
@@ -62,6 +69,15 @@ class Spend:
         return Charged(unit, adjacency, amount, self.cost, self.partition, self.part)
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A spend that is charged for good, and when: a policy looks at years and at studies."""
+
+    at: str
+    study: str | None
+    charged: Charged
+
+
 @dataclass
 class State:
     """Everything the ledger knows, folded from its entries one by one."""
@@ -74,10 +90,18 @@ class State:
     open: dict[int, Spend] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
     distinct: frozenset[frozenset[str]] = frozenset()
+    history: dict[str, tuple[Settled, ...]] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=Decisions)
 
     def copy(self) -> State:
         accounts = {key: account.copy() for key, account in self.accounts.items()}
-        return replace(self, accounts=accounts, charged=dict(self.charged), open=dict(self.open))
+        return replace(
+            self,
+            accounts=accounts,
+            charged=dict(self.charged),
+            open=dict(self.open),
+            history=dict(self.history),
+        )
 
     # ── reading entries ──
 
@@ -112,6 +136,8 @@ class State:
                 self._recover(entry)
             case "distinct":
                 self._distinguish(entry)
+            case kind if kind in KINDS:
+                self.decisions = self.decisions.after(entry)
             case _:
                 raise ValueError("there is no such kind of entry")
 
@@ -155,6 +181,7 @@ class State:
             None if cost is None else SpendCost.from_body(cost),
             body.get("identity"),
             Owner(**body["owner"]),
+            study=body.get("study"),
         )
         self._decide(dataset, spend.charged)
         self.open[entry.seq] = spend
@@ -187,6 +214,8 @@ class State:
             raise ValueError("it commits more than was reserved")
         charged = spend.of_amount(amount)
         self.charged[spend.dataset] = (*self.charged.get(spend.dataset, ()), charged)
+        settled = Settled(entry.at, spend.study, charged)
+        self.history[spend.dataset] = (*self.history.get(spend.dataset, ()), settled)
         for account in self.accounts_of(spend.dataset):
             account.add(charged)
 
@@ -202,6 +231,7 @@ class State:
 
     def _recover(self, entry: Entry) -> None:
         """An older copy is in use: what it lacks is not known, so nothing may be spent from it."""
+        self.decisions = self.decisions.recovered((entry.body["seen"] or {}).get("policy"))
         for key, account in self.accounts.items():
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
@@ -226,7 +256,7 @@ class State:
         return [account for (name, _), account in self.accounts.items() if name == dataset]
 
     def open_of(self, dataset: str) -> list[Charged]:
-        return [spend.charged for spend in self.open.values() if spend.dataset == dataset]
+        return [spend.charged for spend in self._open_spends(dataset)]
 
     def spends_of(self, dataset: str) -> list[Charged]:
         """All that is charged or reserved."""
@@ -241,14 +271,57 @@ class State:
                 f"Its holder can set one: {allow_command(dataset, unit)} --epsilon ..."
             ) from None
 
-    def check(self, dataset: str, spend: Charged) -> None:
-        """Refused or BudgetExceeded, unless every account of the data set covers the spend too."""
+    def check(
+        self,
+        dataset: str,
+        spend: Charged,
+        promise: Promise,
+        asked: Asked | None,
+        now: datetime,
+    ) -> None:
+        """Refused or BudgetExceeded, unless what the holder has decided permits the spend and every
+        account of the data set covers it too."""
+        study = None if asked is None else asked.study
+        totals = self.totals_with(dataset, promise, study, now, spend)
+        self.decisions.check(dataset, promise, asked, totals)
         own, others = self.account(dataset, spend.unit), self.open_of(dataset)
         trial = self.copy()
         trial._decide(dataset, spend)
         rest = [account.unit for account in self.accounts_of(dataset) if account is not own]
         for unit in (own.unit, *rest):
             trial.accounts[dataset, unit].refuse_unless(spend, others)
+
+    def totals_with(
+        self,
+        dataset: str,
+        promise: Promise,
+        study: str | None,
+        now: datetime,
+        charged: Charged | None = None,
+    ) -> Totals:
+        """Sums with a spend that is asked for; disjoint parts count once, as in accounts."""
+        amount = Amount.of(promise.epsilon, promise.delta)
+        more = charged or Charged(promise.unit, promise.adjacency, amount, None, None, None)
+        same: list[Charged] = []
+        if study is not None:
+            same = [s.charged for s in self.history.get(dataset, ()) if s.study == study]
+            same += [s.charged for s in self._open_spends(dataset) if s.study == study]
+        return Totals(_sums([*same, more]), self.year(dataset, now, [more]))
+
+    def year(
+        self, dataset: str, now: datetime, more: Iterable[Charged] = ()
+    ) -> tuple[Number, Number]:
+        """(ε, δ) of all that is reserved or was charged in the last 365 days, whatever its unit. A
+        spend counts from when it was charged: releases may have been made until then."""
+        recent = [
+            s.charged
+            for s in self.history.get(dataset, ())
+            if datetime.fromisoformat(s.at) > now - YEAR
+        ]
+        return _sums([*recent, *self.open_of(dataset), *more])
+
+    def _open_spends(self, dataset: str) -> list[Spend]:
+        return [spend for spend in self.open.values() if spend.dataset == dataset]
 
     def composition_for(self, dataset: str, allowed: Amount) -> Composition:
         """How an account composes if its holder does not say: by its first spend; later on, by the
@@ -298,3 +371,13 @@ class State:
     def balance(self, dataset: str, unit: Unit) -> Balance:
         used = {spend.adjacency for spend in self.spends_of(dataset)}
         return self.account(dataset, unit).balance(self.open_of(dataset), used)
+
+
+def _sums(spends: list[Charged]) -> tuple[Number, Number]:
+    """Of ε and δ as they were promised, over partitions as accounts add them."""
+    tally = Tally()
+    for spend in spends:
+        tally.add(Charge(spend.amount), spend.partition, spend.part)
+    replaced = any(spend.adjacency is Adjacency.REPLACE for spend in spends)
+    total = tally.total(2 if replaced else 1).amount
+    return total.epsilon, total.delta

@@ -1,0 +1,139 @@
+"""What the holder has decided beside budgets: a policy, approvals, revocations, people left out.
+
+Pure: folded from the entries of the chain, as state.py is. A policy stands in the chain as its
+whole text with its signatures, which are checked again whenever the ledger is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import Refused, TacitError, UsageError
+from tacit.privacy.policy.policy import Approval, Policy
+from tacit.privacy.policy.rules import Asked, Totals
+from tacit.privacy.promise import Promise
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger.chain import Entry
+
+__all__ = ["KINDS", "Decisions"]
+
+KINDS = frozenset({"policy", "approve", "revoke", "permit", "leave out"})
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Never changed, only replaced.
+
+    policy_at  number of the entry that put the policy in force
+    approvals  (digest of a study, data set) → approvers who have signed it
+    revoked    data set → number of the entry that revoked its use
+    left_out   data set → digest of an identifier as text → all digests of that identifier
+    key_check  of the secret that those digests were made with
+    missing    digest of a policy that was in force, and that an older copy of the ledger lacks
+    """
+
+    policy: Policy | None = None
+    policy_at: int = 0
+    approvals: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    revoked: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    key_check: str | None = None
+    missing: str | None = None
+
+    # ── reading entries ──
+
+    def after(self, entry: Entry) -> Decisions:
+        """With the next entry; ValueError if it cannot follow what was decided before."""
+        body = entry.body
+        try:
+            match entry.kind:
+                case "policy":
+                    policy = Policy.from_toml(body["text"])
+                    policy.check_signatures(self.policy)
+                    return replace(self, policy=policy, policy_at=entry.seq, missing=None)
+                case "approve":
+                    return self._approved(Approval(**body))
+                case "revoke":
+                    return replace(self, revoked={**self.revoked, body["dataset"]: entry.seq})
+                case "permit":
+                    self.check_permit(body["dataset"])
+                    kept = {k: v for k, v in self.revoked.items() if k != body["dataset"]}
+                    return replace(self, revoked=kept)
+                case _:
+                    return self._left_out(body)
+        except TacitError as error:
+            raise ValueError(str(error)) from error
+
+    def recovered(self, policy: str | None) -> Decisions:
+        """An older copy is in use: what was decided since is not in it."""
+        return self if policy in (None, self.policy_digest) else replace(self, missing=policy)
+
+    def _approved(self, approval: Approval) -> Decisions:
+        if not approval.holds:
+            raise ValueError("an approval is not signed by its approver")
+        place = approval.study, approval.dataset
+        signers = self.approvals.get(place, frozenset()) | {approval.approver}
+        return replace(self, approvals={**self.approvals, place: signers})
+
+    def _left_out(self, body: dict[str, Any]) -> Decisions:
+        if self.key_check not in (None, body["key"]):
+            raise ValueError("its digests were made with another secret")
+        people = dict(self.left_out.get(body["dataset"], {}))
+        for digests in body["people"]:
+            if body["back"]:
+                people.pop(digests[0], None)
+            else:
+                people[digests[0]] = tuple(digests)
+        known = {**self.left_out, body["dataset"]: people}
+        return replace(self, left_out=known, key_check=body["key"])
+
+    # ── deciding ──
+
+    def check(self, dataset: str, promise: Promise, asked: Asked | None, totals: Totals) -> None:
+        """Refused, unless the holder permits this spend, whatever is left of the budget."""
+        self.refuse_revoked(dataset)
+        if self.missing is not None:
+            raise Refused(
+                f"the policy with digest {self.missing} was in force, and this older copy of the "
+                "ledger lacks it: put it, or a newer one, in force: tacit policy use FILE"
+            )
+        if self.policy is None:
+            return
+        if asked is None:
+            raise Refused(
+                f"data set {dataset!r} is under policy {self.policy.name!r}, and this spend does "
+                "not say what it is for. In Python: ledger.reserve(…, asked=Asked(program=…, "
+                "columns=…, author=…)), from tacit.privacy.policy."
+            )
+        signed = self.approvals.get((asked.study or "", dataset), frozenset())
+        self.policy.check(dataset, promise, asked, totals, signed)
+
+    def refuse_revoked(self, dataset: str) -> None:
+        if dataset in self.revoked:
+            raise Refused(
+                f"the holder has revoked the use of data set {dataset!r}: nothing more is answered "
+                "with it. What was released stays released, and is charged. To permit its use "
+                f"again: tacit policy revoke {dataset} --undo"
+            )
+
+    def check_permit(self, dataset: str) -> None:
+        """A policy's approvers decide whether a revoked data set is used again."""
+        if dataset not in self.revoked:
+            raise UsageError(f"the use of data set {dataset!r} is not revoked.")
+        if self.policy is not None and self.policy_at < self.revoked[dataset]:
+            raise Refused(
+                f"the use of data set {dataset!r} was revoked under policy {self.policy.name!r}: "
+                "its approvers permit it again, by a policy with a higher number. Put that in "
+                "force first: tacit policy use FILE"
+            )
+
+    @property
+    def policy_digest(self) -> str | None:
+        return None if self.policy is None else self.policy.digest
+
+    def digests(self, dataset: str) -> frozenset[str]:
+        people = self.left_out.get(dataset, {})
+        return frozenset(digest for digests in people.values() for digest in digests)
