@@ -383,13 +383,15 @@ class Ledger:
 
     def _report_interrupted(self) -> None:
         for spend in self.interrupted():
+            how = "start it again to go on, or settle it" if spend.resumable else "settle it"
             log.warning(
-                "reservation %d (%s on %s, %s) was interrupted and counts as spent; settle it: "
+                "reservation %d (%s on %s, %s) was interrupted and counts as spent; %s: "
                 "tacit budget settle %d --spent | --unspent",
                 spend.id,
                 spend.purpose,
                 spend.dataset,
                 spend.amount,
+                how,
                 spend.id,
             )
 
