@@ -7,6 +7,7 @@
     ├── InputError                  3   a file or table is not what it should be
     │   ├── SchemaError             3   … the schema
     │   ├── TableError              3   … the data: carries file, row and column
+    │   │   └── NoRecords           3   … a table without any
     │   ├── DatasetError            3   … a public data set cannot be had, or is not the pinned one
     │   └── Leakage                 3   … a problem whose features would see what is to be predicted
     ├── Refused                     4   a budget or policy says no
@@ -41,6 +42,7 @@ __all__ = [
     "InternalFault",
     "Leakage",
     "LedgerTampered",
+    "NoRecords",
     "PromiseError",
     "PromiseWarning",
     "RecordsChanged",
@@ -105,6 +107,10 @@ class TableError(InputError):
         if column is not None:
             place.append(f"column {column!r}")
         super().__init__(f"{', '.join(place)}: {problem}" + (f" {remedy}" if remedy else ""))
+
+
+class NoRecords(TableError):
+    pass
 
 
 class DatasetError(InputError):

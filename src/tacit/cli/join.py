@@ -114,7 +114,7 @@ def _holder(
     from tacit.channels.federation.outbox import Outbox
 
     outbox = Outbox(role.folder / "outbox.db", study.digest)
-    contribute, ready = _source(study, path, outbox)
+    contribute, ready = _source(study, path, outbox, role)
     return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
 
 
@@ -146,12 +146,14 @@ def _check_mode(study: Study, follow: bool) -> None:
         )
 
 
-def _source(study: Study, path: Path, outbox: Outbox) -> tuple[Contribute, Ready | None]:
+def _source(
+    study: Study, path: Path, outbox: Outbox, role: Role
+) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox)
+        followed = Followed(study, path, outbox, role.tell)
         return followed.contribute, followed.ready
     return from_records(study, _records(study, path)), None
 

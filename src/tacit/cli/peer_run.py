@@ -155,12 +155,21 @@ class _Running:
         if not self._options["follow"]:
             return self._holdings.read()
         if self._used.exists() and self._holdings.records is None:
-            self._holdings.restore(*json.loads(self._used.read_text(encoding="utf-8")))
+            first, used, *mark = json.loads(self._used.read_text(encoding="utf-8"))
+            self._holdings.restore(first, used, *mark)
+            if not mark:  # noted by version 0.1
+                name = self._options["data_path"].name
+                self._role.tell("file adopted", file=name, records=used)
+                self._note_used()
             return True
         found = self._holdings.read()
         if found:
-            written(self._used, [self._holdings.first, self._holdings.used])
+            self._note_used()
         return found
+
+    def _note_used(self) -> None:
+        own = self._holdings
+        written(self._used, [own.first, own.used, own.mark])
 
     def _each(self, now: float) -> bool:
         assert self._peer is not None

@@ -50,6 +50,14 @@ SAID = {
     "records changed": "your records, or the version of tacit, have changed since attempt {round} "
     "began: nothing more is said in it, since the same masks and noise around another model would "
     "show the difference of the two; the curator is asked for another attempt",
+    "file renamed": "{file} goes on where {before} was ({records} records of it were used)",
+    "file left out": "warning: {file} is left out: its first {records} records were used already, "
+    "as {other}. It is taken for a copy; new records belong into a file that begins otherwise, or "
+    "at the end of {other}",
+    "file alike": "warning: {file} begins with the same {records} records as {other}; records of "
+    "this table are too alike to tell whether it is a copy. They are taken for new ones",
+    "file adopted": "{file}: an earlier version has noted that {records} of its records were used, "
+    "and not which; they are taken to be the first ones",
     "reachable": "others reach you at {address}",
     "too few records": "you have fewer than {needed} new records: you take part without data",
     "group begun": "group {group}: {holders} peers aggregate",
