@@ -161,6 +161,7 @@ def test_files_are_replaced_in_one_place() -> None:
                 if called in REPLACING and (by_module or by_path):
                     known = {
                         "tacit.whole_file": "replace",
+                        "tacit.crypto.local_secret": "link",
                         "tacit.crypto.signing": "link",
                         "tacit.privacy.ledger.chain": "link",
                     }

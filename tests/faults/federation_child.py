@@ -70,10 +70,10 @@ def once_kept(number: int, act: Act) -> None:
 def when_choosing(number: int, act: Act, done: bool) -> None:
     transaction, choose, due = Store.transaction, Journal.choose, []
 
-    def choosing(self: Journal, found: int, holders: Sequence[str]) -> None:
+    def choosing(self: Journal, found: int, holders: Sequence[str], marks: Sequence[bytes]) -> None:
         if found == number and not done:
             act()
-        choose(self, found, holders)
+        choose(self, found, holders, marks)
         due.append(found == number)
 
     @contextmanager

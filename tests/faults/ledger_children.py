@@ -163,15 +163,22 @@ def die_with_a_hot_journal() -> None:
 
 
 def die_after_commit() -> None:
-    original = chain.LedgerFile.writing
+    """A new ledger is there once it has its name, any other entry once its transaction ends."""
+    original, name = chain.LedgerFile.writing, chain._give_name
 
     @contextmanager
     def writing(self: chain.LedgerFile) -> Iterator[chain.Transaction]:
         with original(self) as transaction:
             yield transaction
+        if not self.path.name.startswith("."):
+            die()
+
+    def named(*paths: Any) -> None:
+        name(*paths)
         die()
 
     chain.LedgerFile.writing = writing  # type: ignore[method-assign]
+    chain._give_name = named
 
 
 def killed_at(path: str, when: str, step: str) -> dict[str, Any]:
@@ -199,7 +206,7 @@ def killed_at(path: str, when: str, step: str) -> dict[str, Any]:
     return {
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
         "journal": os.path.exists(f"{path}-journal"),
-        "grown": os.path.getsize(path) - before,
+        "grown": (os.path.getsize(path) if os.path.exists(path) else 0) - before,
     }
 
 

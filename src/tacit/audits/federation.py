@@ -23,14 +23,15 @@ from tacit.audits.likelihood import Losses
 from tacit.audits.watched import weakened
 from tacit.channels.federation.contribution import from_records
 from tacit.channels.federation.holder import Holder
-from tacit.channels.federation.letters import Holders, News
+from tacit.channels.federation.letters import Holders, News, Sealed, Witnessed, digest_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.seals import Question, marks_of
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.budget import NoBudget
-from tacit.channels.roles.letters import Letter, write
+from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import Randomness, SeededRandomness
@@ -111,13 +112,15 @@ class Coalition:
         servers = self._servers(noise, randomness)
         holders = self._holders(present, randomness)
         state, mechanisms = study.first_state(), study.levels()
+        before: Witnessed | None = None
         for number in range(1, study.plan().rounds + 1):
             told = self._opened(servers, aggregates(state, number), number)
             if told is None:
                 break
             for holder in holders:
-                self._answered(holder, servers, told, number)
-            total = self._closed(servers, number)
+                self._answered(holder, servers, News(number, LONG, told, before=before))
+            sealed, before = self._sealed(servers, number, told)
+            total = self._closed(servers, number, sealed)
             asked = state_from(told, study.first_state())
             query = study.program().asked(asked, study.plan().stage(number).query)
             assert query is not None  # the servers opened the round
@@ -167,28 +170,41 @@ class Coalition:
                 return told
         return None
 
-    def _answered(
-        self, holder: Holder, servers: Sequence[Server], state: bytes, number: int
-    ) -> None:
-        aggregator = self.study.aggregator.key
+    def _answered(self, holder: Holder, servers: Sequence[Server], news: News) -> None:
+        aggregator, number = self.study.aggregator.key, news.number
         by_key = {s.key: core for s, core in zip(self.study.servers, servers, strict=True)}
-        news = Letter("round", number, write(News(number, LONG, state)))
-        holder.told(aggregator, Letter("ask", number - 1), news)
+        holder.told(aggregator, Letter("ask", number - 1), Letter("round", number, write(news)))
         for to, letter in holder.tick():
             (reply,) = by_key[to].answer_all([(holder.key, letter)])
             holder.told(to, letter, reply)
 
-    def _closed(self, servers: Sequence[Server], number: int) -> NDArray[np.int64]:
-        everyone = write(Holders(sorted(party.key for party in self.study.holders)))
+    def _sealed(
+        self, servers: Sequence[Server], number: int, state: bytes
+    ) -> tuple[Sealed, Witnessed]:
+        """What is summed, with all servers' word on it, and what holders are told of it."""
+        here = [self._heard(server, Letter("present", number)) for server in servers]
+        marks = [marks_of(read(Holders, reply.body).marks) for reply in here]
+        asked = Sealed(read(Holders, here[0].body).keys, marks)
+        replies = [self._heard(server, Letter("seal", number, write(asked))) for server in servers]
+        seals = [read(Sealed, reply.body).seals[0] for reply in replies]
+        question = Question.of(number, digest_of(state), asked, self.study)
+        witnessed = Witnessed(question.digest(self.study.digest), seals)
+        return Sealed(asked.keys, marks, seals), witnessed
+
+    def _closed(self, servers: Sequence[Server], number: int, sealed: Sealed) -> NDArray[np.int64]:
         total: NDArray[np.uint64] | None = None
         for server in servers:
-            reply = self._told(server, Letter("close", number, everyone))
-            if isinstance(reply, TacitError):
-                raise reply
+            reply = self._heard(server, Letter("close", number, write(sealed)))
             part = np.frombuffer(reply.body, dtype="<u8")
             total = part.copy() if total is None else total + part
         assert total is not None
         return total.view(np.int64)
+
+    def _heard(self, server: Server, letter: Letter) -> Letter:
+        reply = self._told(server, letter)
+        if isinstance(reply, TacitError):
+            raise reply
+        return reply
 
     def _told(self, server: Server, letter: Letter) -> Letter | TacitError:
         (reply,) = server.answer_all([(self.study.aggregator.key, letter)])

@@ -14,7 +14,7 @@ from tacit.cli.roles import Role, agreed_study, learner_of, resumable, role_opti
 if TYPE_CHECKING:
     from tacit.channels.federation.holder import Contribute
     from tacit.channels.federation.outbox import Outbox
-    from tacit.channels.roles.budget import LedgerBudget
+    from tacit.channels.roles.budget import LedgerBudget, PlannedCost
     from tacit.channels.roles.member_service import Member, Ready
     from tacit.channels.studies.study import Study
     from tacit.crypto.signing import SigningKey
@@ -79,7 +79,7 @@ def join(
     name = study.holder_named(key.public_key) or "unknown"
     role = Role(study, f"holder-{name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
-    budget = LedgerBudget.of(study, ledger, dataset or data_path.stem)
+    budget = LedgerBudget.of(study, ledger, dataset or data_path.stem, _cost(study))
     if leave:
         _leave(study, key, budget, insecure, as_json)
         return
@@ -90,6 +90,13 @@ def join(
     out.mkdir(parents=True, exist_ok=True)
     files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
     _report(study, certificate, files, as_json)
+
+
+def _cost(study: Study) -> PlannedCost | None:
+    """What a party of a consortium pays; a federation's plan is the study's own."""
+    from tacit.channels.consortium.protocols import planned_cost
+
+    return None if study.consortium is None else lambda number: planned_cost(study)
 
 
 def _leave(

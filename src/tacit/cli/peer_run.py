@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.terms import joint_cost
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.holdings import Holdings
 from tacit.channels.peers.library import Library
@@ -80,6 +81,13 @@ class _Running:
         self.status: dict[str, Any] = {}
 
     async def run(self) -> None:
+        try:
+            await self._take_part()
+        finally:
+            self._library.close()
+            self._lock.release()
+
+    async def _take_part(self) -> None:
         host, port = _host_port(self._options["listen"], self._options["address"])
         local, purse = self._part()  # what is wrong with it is said before anybody hears of us
         service = PeerService(self._pact, self._key, host, port, self._role.tell)
@@ -95,7 +103,6 @@ class _Running:
             if self._peer is not None and self._peer.membership is not None:
                 self._peer.membership.let_go("this peer was stopped")
             self.note()
-            self._library.close()
 
     def _made(self, address: str, local: Local | None, purse: LedgerPurse | None) -> Peer:
         near = is_loopback(urlsplit(address).hostname or "")
@@ -145,7 +152,13 @@ class _Running:
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
         part = self._holdings.part if apart else None
         purse = LedgerPurse(
-            pact.promise, self._ledger, dataset, pact.digest, part, self._library.identity
+            pact.promise,
+            self._ledger,
+            dataset,
+            pact.digest,
+            part,
+            self._library.identity,
+            joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
         )
         self._dataset = dataset
         return local, purse

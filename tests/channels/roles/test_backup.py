@@ -13,7 +13,7 @@ from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.backup import back_up, put_back
 from tacit.cli.main import main
-from tacit.errors import CheckFailed, InputError, Refused
+from tacit.errors import CheckFailed, InputError, LedgerTampered, Refused
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.promise import Promise
 
@@ -63,24 +63,28 @@ def test_who_cannot_go_on_soundly_gives_the_study_up(tmp_path: Path) -> None:
         assert party.result() == (b"model", "certificate")
 
 
-def test_the_budgets_of_a_ledger_are_closed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["again.db", "ledger.db"])
+def test_the_budgets_of_a_ledger_are_closed(tmp_path: Path, place: str) -> None:
     path, promise = tmp_path / "ledger.db", Promise(0.5, 1e-7)
     ledger = Ledger(path)
     ledger.allow("patients", "record", 2.0, 1e-6)
     ledger.reserve(promise, "patients", "before").commit()
     back_up(path, tmp_path / "ledger.tar", quiet)
     ledger.reserve(promise, "patients", "after").commit()  # is not in the copy
-    told = put_back(tmp_path / "ledger.tar", tmp_path / "again.db", quiet)
+    path.rename(tmp_path / "moved.db")
+    told = put_back(tmp_path / "ledger.tar", tmp_path / place, quiet)
     assert told["budgets"] == [
         {"dataset": "patients", "unit": "record", "epsilon": 2.0, "delta": 1e-6}
     ]
-    again = Ledger(tmp_path / "again.db")
+    again = Ledger(tmp_path / place)
     again.verify()
     assert again.balance("patients", "record").spent.epsilon == 0.5
     with pytest.raises(Refused):
         again.reserve(promise, "patients", "more")
     again.allow("patients", "record", 2.0, 1e-6)  # its owner's word
     again.reserve(promise, "patients", "more").release()
+    with pytest.raises(LedgerTampered):  # two ledgers of one name would each know a half
+        Ledger(tmp_path / "moved.db")
 
 
 def test_a_damaged_archive_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tacit import children
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.seals import Question
@@ -52,7 +52,7 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
         f"journal = Journal({str(tmp_path / 'a.db')!r}, {STUDY!r})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], timeout=120, check=False)
+    found = children.run([sys.executable, "-c", code], timeout=120, check=False)
     assert found.returncode != 0
     Journal(tmp_path / "a.db", STUDY).close()
 

@@ -13,22 +13,30 @@ from tacit.channels.consortium.published_curator import PublishedCurator
 from tacit.channels.consortium.published_party import PublishedParty
 from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.run import Run, Word
-from tacit.channels.consortium.terms import JointTerms, Terms
+from tacit.channels.consortium.terms import JointTerms, Terms, joint_cost
 from tacit.channels.roles.letters import read
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import Randomness
 from tacit.crypto.signing import SigningKey, digest, signed_by
 from tacit.errors import CheckFailed
+from tacit.privacy.accounting import SpendCost
 from tacit.privacy.certificate import Certificate, Witness
 
-__all__ = ["certified", "check_consortium", "curator_side", "party_side", "terms_of"]
+__all__ = [
+    "certified",
+    "check_consortium",
+    "curator_side",
+    "party_side",
+    "planned_cost",
+    "terms_of",
+]
 
 
 @dataclass(frozen=True)
 class _Sides:
     """What a protocol is made of."""
 
-    terms: Callable[[Study, tuple[str, ...]], Terms]
+    terms: type[Terms]
     party: Callable[[Run[Any], SigningKey, Local, Randomness], PartySide]
     curator: Callable[[Run[Any], Randomness], CuratorSide]
 
@@ -41,6 +49,14 @@ _PROTOCOLS = {
 
 def terms_of(study: Study, roster: tuple[str, ...]) -> Terms:
     return _sides(study).terms(study, roster)
+
+
+def planned_cost(study: Study) -> SpendCost | None:
+    """What a run costs each party, whoever takes part; None where no proof stands behind it."""
+    if not _sides(study).terms.promise_holds:
+        return None
+    smallest = study.agreed_consortium.smallest
+    return joint_cost(study.averaged(), study.schema, study.promise, smallest)
 
 
 def party_side(

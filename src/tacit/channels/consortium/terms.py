@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tacit.channels.studies.capacity import LIMIT, largest_noise
 from tacit.channels.studies.study import Study
+from tacit.data.schema import Schema
 from tacit.errors import CheckFailed, InputError, UsageError
-from tacit.privacy.accounting import cost
+from tacit.privacy.accounting import SpendCost, cost
 from tacit.privacy.bound import Bound, Grid, Norm
 from tacit.privacy.certificate import Participation
 from tacit.privacy.mechanisms import Gaussian, Laplace
@@ -24,7 +25,7 @@ from tacit.privacy.release import Release
 from tacit.programs.averaging import Averaged
 from tacit.programs.model_file import model_bytes
 
-__all__ = ["FINE", "JointTerms", "Terms"]
+__all__ = ["FINE", "JointTerms", "Terms", "joint_cost"]
 
 # Where nothing is private the grid must come from somewhere: it is as fine as with this promise.
 FINE = Promise(1.0, 1e-6)
@@ -161,6 +162,20 @@ class JointTerms(Terms):
     @property
     def reach(self) -> int:
         return 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
+
+
+def joint_cost(
+    averaged: Averaged, schema: Schema, promise: Promise, smallest: int
+) -> SpendCost | None:
+    """What a run costs one party, in a form that composes; None without privacy.
+
+    The same for every roster: however many parts the noise has, their sum has one law.
+    """
+    if not promise.is_private:
+        return None
+    bound = averaged.bound(smallest, promise.unit)
+    mechanism = _calibrated(bound, promise, averaged.length(schema))
+    return SpendCost.of(mechanism.spend, promise.adjacency)
 
 
 @lru_cache(maxsize=64)  # every party of every group of peers asks for the same

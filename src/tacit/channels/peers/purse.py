@@ -15,6 +15,7 @@ from tacit.channels.roles.budget import Budget
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
+from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, Reservation
 from tacit.privacy.promise import Promise
 
@@ -34,7 +35,8 @@ class Purse(Protocol):
 
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
-    that of the folder which knows the parts; without one, the part is nobody else's."""
+    that of the folder which knows the parts; without one, the part is nobody else's. `cost` is
+    that of one aggregation."""
 
     def __init__(
         self,
@@ -44,12 +46,13 @@ class LedgerPurse:
         network: str,
         part: str | None,
         identity: str | None = None,
+        cost: SpendCost | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part = network, part
+        self._network, self._part, self._cost = network, part, cost
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
@@ -57,7 +60,11 @@ class LedgerPurse:
     @property
     def able(self) -> bool:
         return self._ledger.affords(
-            self._promise, self._dataset, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            self._part,
+            partition=self._partition,
+            cost=self._cost,
         )
 
     def budget(self, group: str) -> Budget:
@@ -65,7 +72,12 @@ class LedgerPurse:
 
     def reserve(self, purpose: str) -> Reservation:
         return self._ledger.reserve(
-            self._promise, self._dataset, purpose, self._part, partition=self._partition
+            self._promise,
+            self._dataset,
+            purpose,
+            self._part,
+            partition=self._partition,
+            cost=self._cost,
         )
 
     def _settle_interrupted(self) -> None:

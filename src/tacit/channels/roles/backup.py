@@ -198,15 +198,18 @@ def _tell(path: Path, name: str, now: str, told: dict[str, Any]) -> None:
 
 def _close_budgets(path: Path, told: dict[str, Any]) -> None:
     """What was spent after the copy is not in it: nothing more may be, until its owner says so."""
-    ledger = Ledger(path)
-    for balance in ledger.balances():
-        allowed = balance.allowed
+    ledger = Ledger.recover(path)
+    allowed = {
+        (entry.body["dataset"], entry.body["unit"]): entry.body
+        for entry in ledger.entries()
+        if entry.kind == "allow"
+    }
+    for (dataset, unit), body in sorted(allowed.items()):
         told["budgets"].append(
             {
-                "dataset": balance.dataset,
-                "unit": str(balance.unit),
-                "epsilon": float(allowed.epsilon),
-                "delta": float(allowed.delta),
+                "dataset": dataset,
+                "unit": unit,
+                "epsilon": float(body["epsilon"]),
+                "delta": float(body["delta"]),
             }
         )
-        ledger.allow(balance.dataset, balance.unit, 0.0)

@@ -16,7 +16,7 @@ from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, Reservation, Spend
 from tacit.privacy.promise import Promise
 
-__all__ = ["Budget", "LedgerBudget", "NoBudget", "purpose_of"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
 
 log = logging.getLogger("tacit.ledger")
 
@@ -63,15 +63,17 @@ class LedgerBudget:
         self._identity = secrets.token_hex(16)  # until we are told whose we are
 
     @classmethod
-    def of(cls, study: Study, ledger: Ledger, dataset: str) -> LedgerBudget:
-        """What a holder of this study pays from `dataset`."""
+    def of(
+        cls, study: Study, ledger: Ledger, dataset: str, cost: PlannedCost | None = None
+    ) -> LedgerBudget:
+        """What a holder of this study pays from `dataset`; by the study's plan, if it has one."""
         return cls(
             study.promise,
             purpose_of(study),
             ledger,
             dataset,
             windows=study.online is not None,
-            cost=lambda number: _planned(study, number),
+            cost=cost or (lambda number: _planned(study, number)),
         )
 
     def belongs_to(self, identity: str) -> None:

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import sys
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,23 +27,20 @@ class Lock:
 
     def __init__(self, store: Path) -> None:
         self.path = store.with_name(store.name + ".lock")
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        self.release = weakref.finalize(self, os.close, file)  # at the latest when it is dropped
+        self.release.atexit = False
         try:
-            _take(self._file)
+            _take(file)
         except OSError:
-            words = _holder(self._file)
-            os.close(self._file)
+            words = _holder(file)
+            self.release()
             raise Refused(
                 f"{store} is in use by {words}. One process at a time may work on it, or a "
                 "question could be answered twice: stop that one first, or name another folder."
             ) from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, _myself(), 0)
-
-    def release(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)  # and with it the lock
-            self._file = -1
+        os.ftruncate(file, 0)
+        os.pwrite(file, _myself(), 0)
 
 
 def _take(file: int) -> None:
