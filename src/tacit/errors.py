@@ -7,21 +7,27 @@
     ├── InputError                  3   a file or table is not what it should be
     │   ├── SchemaError             3   … the schema
     │   ├── TableError              3   … the data: carries file, row and column
+    │   │   └── NoRecords           3   … a table without any
     │   ├── DatasetError            3   … a public data set cannot be had, or is not the pinned one
     │   └── Leakage                 3   … a problem whose features would see what is to be predicted
     ├── Refused                     4   a budget or policy says no
     │   ├── BudgetExceeded          4   … carries asked, left and shortfall
-    │   └── RecordsChanged          4   … in the middle of a study; back as they were, it goes on
+    │   ├── RecordsChanged          4   … in the middle of a study; back as they were, it goes on
+    │   └── StudyStopped            4   … the study has ended for good, without a result
     ├── Unreachable                 5   others could not be reached in time
-    └── CheckFailed                 6   something was verified and is not true
-        ├── CertificateInvalid      6   … a certificate
-        ├── LedgerTampered          6   … a ledger
-        └── AuditFailed             6   … a mechanism leaks more than it claims
+    ├── CheckFailed                 6   something was verified and is not true
+    │   ├── CertificateInvalid      6   … a certificate
+    │   ├── LedgerTampered          6   … a ledger
+    │   └── AuditFailed             6   … a mechanism leaks more than it claims
+    └── StorageError                7   a disk is full or cannot be written: nothing is lost
 
     PromiseWarning (UserWarning)        a promise that is legal but unwise
 
 A message says what was asked, what is allowed, and what to do next. It never holds a private value,
 a share, a key or noise. Exceptions also derive from the built-in that Python users expect.
+
+Only an error that is `final` ends a holder's part in a study: what it has begun is charged then.
+After any other, expected or not, the reservation stays and the holder goes on when started again.
 """
 
 from __future__ import annotations
@@ -36,11 +42,14 @@ __all__ = [
     "InternalFault",
     "Leakage",
     "LedgerTampered",
+    "NoRecords",
     "PromiseError",
     "PromiseWarning",
     "RecordsChanged",
     "Refused",
     "SchemaError",
+    "StorageError",
+    "StudyStopped",
     "TableError",
     "TacitError",
     "Unreachable",
@@ -52,6 +61,7 @@ class TacitError(Exception):
     """The root: catch this to catch everything tacit raises on purpose."""
 
     exit_code = 1
+    final = False  # whether a holder that meets it can never go on
 
 
 class InternalFault(TacitError, RuntimeError):
@@ -99,6 +109,10 @@ class TableError(InputError):
         super().__init__(f"{', '.join(place)}: {problem}" + (f" {remedy}" if remedy else ""))
 
 
+class NoRecords(TableError):
+    pass
+
+
 class DatasetError(InputError):
     pass
 
@@ -124,6 +138,12 @@ class RecordsChanged(Refused):
     """Records changed after a masked model of them had left, and it is too late for another."""
 
 
+class StudyStopped(Refused):
+    """Its centre has stopped the study: nobody will get a model, whoever starts again."""
+
+    final = True
+
+
 class Unreachable(TacitError, ConnectionError):
     exit_code = 5
 
@@ -142,3 +162,7 @@ class LedgerTampered(CheckFailed):
 
 class AuditFailed(CheckFailed):
     pass
+
+
+class StorageError(TacitError, OSError):
+    exit_code = 7

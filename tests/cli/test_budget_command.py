@@ -296,3 +296,15 @@ def test_where_the_ledger_lives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert ledger_path() == tmp_path / "me" / "t" / "ledger.db"
     monkeypatch.setenv("TACIT_LEDGER", "~/mine.db")
     assert ledger_path() == tmp_path / "me" / "mine.db"
+
+
+def test_what_can_be_gone_on_with_is_shown_under_that_name(
+    tacit: Any, home: Path, ledger: Ledger
+) -> None:
+    gone = Ledger(ledger.path, Vanished())
+    gone.reserve(Promise(0.3), "adult", "study s", identity="of an outbox").mark_drawn()
+    result = tacit("show")
+    assert "Reservations that can be resumed" in result.out
+    assert "tacit join" in result.out
+    assert "Interrupted" not in result.out
+    assert [s["resumable"] for s in tacit("show", "--json").document["interrupted"]] == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import sys
@@ -80,6 +81,19 @@ def test_an_internal_fault_shows_no_traceback(
     monkeypatch.setenv("TACIT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["verify", "x"])
+
+
+def test_a_full_disk_has_a_code_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(model: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/studies/outbox.db")
+
+    monkeypatch.setattr("tacit.cli.verify._pair", full)
+    code, out, err = run(["verify", "x", "--json"], capsys)
+    assert code == errors.StorageError.exit_code == 7
+    assert json.loads(out)["error"]["kind"] == "StorageError"
+    assert "No space left on device: /studies/outbox.db" in err
 
 
 def test_the_drawn_tree_is_the_real_one() -> None:

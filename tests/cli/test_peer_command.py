@@ -258,18 +258,18 @@ def test_new_records_have_a_budget_of_their_own_also_after_a_restart(
     follow = words("--follow", "--until-rest", "--json")
     noted = folder / "tacit-home" / "peers" / "courses" / "used.json"
     assert tacit(*follow).document["models"] == 1
-    assert json.loads(noted.read_text()) == [0, 60]
+    assert json.loads(noted.read_text())[:2] == [0, 60]
     table = folder / "course.csv"
 
     table.write_text(table.read_text() + students(49, 2))  # not enough for a model
     assert tacit(*follow).document["models"] == 1
-    assert json.loads(noted.read_text()) == [0, 60]
+    assert json.loads(noted.read_text())[:2] == [0, 60]
 
     table.write_text(table.read_text() + students(10, 3))
     grown = tacit(*follow)
     assert grown.document["models"] == 2
     assert "new records (rows 61 to 119)" in grown.err
-    assert json.loads(noted.read_text()) == [60, 119]
+    assert json.loads(noted.read_text())[:2] == [60, 119]
     assert tacit(*follow).document["models"] == 2  # the same part: it has been paid for
 
     assert spent(folder) == 1  # of each record: nobody's is in two models
@@ -277,6 +277,11 @@ def test_new_records_have_a_budget_of_their_own_also_after_a_restart(
     paid = [entry.body["part"] for entry in entries if entry.kind == "reserve"]
     assert paid == ["rows 1 to 60", "rows 61 to 119"]
 
+    head, *rows = table.read_text().splitlines(keepends=True)
+    table.write_text("".join([head, *reversed(rows)]))
+    reordered = tacit(*follow)
+    assert reordered.code == 3
+    assert "reordered" in reordered.err
     table.write_text("hours,forum,quit\n" + students(60))
     shrunk = tacit(*follow)
     assert shrunk.code == 3

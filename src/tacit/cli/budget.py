@@ -311,5 +311,6 @@ def _interrupted(spend: Spend) -> dict[str, Any]:
         "amount": _numbers(spend.amount),
         "purpose": spend.purpose,
         "noise_drawn": spend.drawn,
+        "resumable": spend.resumable,
         "pid": spend.owner.pid,
     }

@@ -47,8 +47,18 @@ def print_budgets(
     for line in decided_lines(ledger, sorted({balance.dataset for balance in balances})):
         console.print(line, markup=False)
     console.print()
-    if interrupted:
-        console.print(_interrupted_table(interrupted), "")
+    resumable = [spend for spend in interrupted if spend.resumable]
+    lost = [spend for spend in interrupted if not spend.resumable]
+    if resumable:
+        console.print(_spends_table("Reservations that can be resumed", resumable), "")
+        console.print(
+            "They count as spent. Start the same command again (tacit join, tacit crowd join), "
+            "with the same folder,\nand it goes on without another charge; or leave the study: "
+            "tacit join STUDY --leave\n",
+            markup=False,
+        )
+    if lost:
+        console.print(_spends_table("Interrupted reservations", lost), "")
         console.print(
             "They count as spent until you say what became of them (in doubt: spent):\n"
             "  tacit budget settle NUMBER --spent | --unspent\n",
@@ -142,12 +152,10 @@ def _blocks(share: float) -> int:
     return min(BAR - 1, max(1, round(BAR * share)))
 
 
-def _interrupted_table(spends: Sequence[Spend]) -> Table:
+def _spends_table(title: str, spends: Sequence[Spend]) -> Table:
     from rich.text import Text
 
-    table = _table(
-        "Interrupted reservations", "<number", "made (UTC)", DATASET, "amount", WORDS, "noise"
-    )
+    table = _table(title, "<number", "made (UTC)", DATASET, "amount", WORDS, "noise")
     for s in spends:
         noise = "drawn" if s.drawn else "not drawn"
         table.add_row(

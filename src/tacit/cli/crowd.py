@@ -10,7 +10,7 @@ import click
 from tacit.cli.keys import HOLDER, key_named
 from tacit.cli.me_store import store_options
 from tacit.cli.output import fail, json_option, people, print_document
-from tacit.cli.roles import Role, role_options
+from tacit.cli.roles import Role, resumable, role_options
 from tacit.errors import CheckFailed, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -247,7 +247,6 @@ def join(
     from tacit.channels.crowd.person_journal import PersonJournal
     from tacit.channels.roles.budget import LedgerBudget, purpose_of
     from tacit.cli.crowd_row import row_from_events
-    from tacit.errors import Unreachable
     from tacit.home import ledger_path
     from tacit.privacy.ledger import Ledger
     from tacit.wire.loop import run
@@ -271,13 +270,8 @@ def join(
     journal = PersonJournal(role.folder / "person.db", proposal.digest)
     person = Person(proposal, key, journal, row, budget, tell=role.tell)
     try:
-        run(_taken_part(proposal, key, person, insecure))
-    except (Unreachable, KeyboardInterrupt):
-        budget.pause()  # started again, it goes on with what was reserved
-        raise
-    except BaseException:
-        budget.settle(None)
-        raise
+        with resumable(role, budget):
+            run(_taken_part(proposal, key, person, insecure))
     finally:
         journal.close()
     _settled(proposal, person, budget, as_json)

@@ -10,7 +10,7 @@ import click
 
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
-from tacit.cli.roles import Role, agreed_study, learner_of, role_options
+from tacit.cli.roles import Role, agreed_study, learner_of, resumable, role_options
 
 if TYPE_CHECKING:
     from tacit.channels.federation.holder import Contribute
@@ -71,7 +71,6 @@ def join(
     """
     from tacit.channels.roles.budget import LedgerBudget
     from tacit.cli.results import write_result
-    from tacit.errors import RecordsChanged, Unreachable
     from tacit.home import ledger_path
     from tacit.privacy.ledger import Ledger
     from tacit.wire.loop import run
@@ -86,15 +85,9 @@ def join(
         _leave(study, key, budget, insecure, as_json)
         return
     make = _holder if study.consortium is None else _party
-    member, ready = make(study, key, role, data_path, budget)
-    try:
+    with resumable(role, budget):
+        member, ready = make(study, key, role, data_path, budget)
         model, certificate = run(_taken_part(study, key, member, ready, insecure))
-    except (Unreachable, RecordsChanged, KeyboardInterrupt):
-        budget.pause()  # started again, it goes on with what was reserved
-        raise
-    except BaseException:
-        budget.settle(None)
-        raise
     out.mkdir(parents=True, exist_ok=True)
     files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
     _report(study, certificate, files, as_json)
@@ -139,7 +132,7 @@ def _holder(
     from tacit.channels.federation.outbox import Outbox
 
     outbox = Outbox(role.folder / "outbox.db", study.digest)
-    contribute, ready = _source(study, path, outbox, budget)
+    contribute, ready = _source(study, path, outbox, budget, role)
     return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
 
 
@@ -156,11 +149,7 @@ def _party(
         local = trained(study, records)
     role.tell("trained")
     journal = PartyJournal(role.folder / "party.db", study.digest)
-    try:
-        return Party(study, key, journal, local, budget, role.tell), None
-    except BaseException:
-        budget.pause()  # what the curator answered before a crash was no good
-        raise
+    return Party(study, key, journal, local, budget, role.tell), None
 
 
 def _check_mode(study: Study, follow: bool) -> None:
@@ -176,13 +165,13 @@ def _check_mode(study: Study, follow: bool) -> None:
 
 
 def _source(
-    study: Study, path: Path, outbox: Outbox, budget: LedgerBudget
+    study: Study, path: Path, outbox: Outbox, budget: LedgerBudget, role: Role
 ) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox, budget.left_out, budget.pays_now_for)
+        followed = Followed(study, path, outbox, role.tell, budget.left_out, budget.pays_now_for)
         return followed.contribute, followed.ready
     records = _records(study, path, budget)
     return from_records(study, records, left_out=budget.left_out), None

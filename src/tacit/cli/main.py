@@ -62,7 +62,7 @@ def cli() -> None:
 
     Every command takes --json: one JSON document on standard output, nothing else there.
     Exit codes: 0 done, 1 internal fault, 2 wrong usage, 3 bad input, 4 refused by a budget or
-    policy, 5 others not reached in time, 6 a check failed.
+    policy, 5 others not reached in time, 6 a check failed, 7 a disk is full or cannot be written.
     """
 
 
@@ -84,9 +84,20 @@ def main(arguments: list[str] | None = None) -> None:
         print_error(type(error).__name__, str(error), as_json)
         code = error.exit_code
     except Exception as error:  # the last line of defence: no traceback for people
+        fault = _storage_fault(error)
+        if fault is not None:
+            print_error(type(fault).__name__, str(fault), as_json)
+            sys.exit(fault.exit_code)
         if os.environ.get("TACIT_DEBUG"):
             raise
         text = f"internal fault ({type(error).__name__}). Set TACIT_DEBUG=1 to see where."
         print_error("InternalFault", text, as_json)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _storage_fault(error: Exception) -> TacitError | None:
+    from tacit.channels.roles.storage import storage_error, storage_problem
+
+    problem = storage_problem(error)
+    return None if problem is None else storage_error(problem)

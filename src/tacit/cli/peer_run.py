@@ -82,6 +82,13 @@ class _Running:
         self.status: dict[str, Any] = {}
 
     async def run(self) -> None:
+        try:
+            await self._take_part()
+        finally:
+            self._library.close()
+            self._lock.release()
+
+    async def _take_part(self) -> None:
         host, port = _host_port(self._options["listen"], self._options["address"])
         local, purse = self._part()  # what is wrong with it is said before anybody hears of us
         service = PeerService(self._pact, self._key, host, port, self._role.tell)
@@ -97,8 +104,6 @@ class _Running:
             if self._peer is not None and self._peer.membership is not None:
                 self._peer.membership.let_go("this peer was stopped")
             self.note()
-            self._library.close()
-            self._lock.release()
 
     def _made(self, address: str, local: Local | None, purse: LedgerPurse | None) -> Peer:
         near = is_loopback(urlsplit(address).hostname or "")
@@ -174,12 +179,21 @@ class _Running:
         if not self._options["follow"]:
             return self._holdings.read()
         if self._used.exists() and self._holdings.records is None:
-            self._holdings.restore(*json.loads(self._used.read_text(encoding="utf-8")))
+            first, used, *mark = json.loads(self._used.read_text(encoding="utf-8"))
+            self._holdings.restore(first, used, *mark)
+            if not mark:  # noted by version 0.1
+                name = self._options["data_path"].name
+                self._role.tell("file adopted", file=name, records=used)
+                self._note_used()
             return True
         found = self._holdings.read()
         if found:
-            written(self._used, [self._holdings.first, self._holdings.used])
+            self._note_used()
         return found
+
+    def _note_used(self) -> None:
+        own = self._holdings
+        written(self._used, [own.first, own.used, own.mark])
 
     def _each(self, now: float) -> bool:
         assert self._peer is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,12 +12,13 @@ import click
 from tacit.cli.output import json_option, people
 
 if TYPE_CHECKING:
+    from tacit.channels.roles.budget import LedgerBudget
     from tacit.channels.roles.events import Events
     from tacit.channels.studies.agreement import Named
     from tacit.channels.studies.study import Study
     from tacit.programs.program import Learner
 
-__all__ = ["Role", "agreed_study", "learner_of", "role_options"]
+__all__ = ["Role", "agreed_study", "learner_of", "resumable", "role_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +50,14 @@ SAID = {
     "records changed": "your records, or the version of tacit, have changed since attempt {round} "
     "began: nothing more is said in it, since the same masks and noise around another model would "
     "show the difference of the two; the curator is asked for another attempt",
+    "file renamed": "{file} goes on where {before} was ({records} records of it were used)",
+    "file left out": "warning: {file} is left out: its first {records} records were used already, "
+    "as {other}. It is taken for a copy; new records belong into a file that begins otherwise, or "
+    "at the end of {other}",
+    "file alike": "warning: {file} begins with the same {records} records as {other}; records of "
+    "this table are too alike to tell whether it is a copy. They are taken for new ones",
+    "file adopted": "{file}: an earlier version has noted that {records} of its records were used, "
+    "and not which; they are taken to be the first ones",
     "reachable": "others reach you at {address}",
     "too few records": "you have fewer than {needed} new records: you take part without data",
     "group begun": "group {group}: {holders} peers aggregate",
@@ -126,3 +136,19 @@ class Role:
         said = SAID.get(line["event"])
         if said is not None:
             self._words.print(f"{line['role']}: {said.format_map(line)}", markup=False)
+
+
+@contextmanager
+def resumable(role: Role, budget: LedgerBudget) -> Iterator[None]:
+    """Take part under `budget`: after whatever goes wrong, but for a final refusal, we may come
+    back and go on."""
+    from tacit.channels.roles.storage import storage_error, storage_problem
+
+    try:
+        yield
+    except BaseException as error:
+        budget.stop(error)
+        problem = storage_problem(error)
+        if problem is None:
+            raise
+        raise storage_error(problem, role.folder) from error

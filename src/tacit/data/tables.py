@@ -9,7 +9,7 @@ import numpy as np
 from tacit.data.batch import Batch
 from tacit.data.columns import BadCell, check_column
 from tacit.data.sources import open_source
-from tacit.errors import TableError, UsageError
+from tacit.errors import NoRecords, TableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _checked(source: Source, schema: Schema, batch_rows: int | None) -> Iterator
             yield _batch(part, schema, row, source.name)
             row += part.num_rows
     if row == 1:
-        raise TableError("has no rows.", file=source.name, remedy="Give at least one record.")
+        raise NoRecords("has no rows.", file=source.name, remedy="Give at least one record.")
 
 
 def _batch(raw: Any, schema: Schema, first_row: int, name: str) -> Batch:

@@ -14,7 +14,7 @@ from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.arrow import pa, pacsv
-from tacit.errors import TableError
+from tacit.errors import NoRecords, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ def first_cells(path: str, layout: Layout) -> list[str]:
     lines = (line for line in text if line.strip("\r\n"))
     for cells in csv.reader(lines, **_dialect(layout)):
         return [c.strip() for c in cells] if layout.strip else cells
-    raise TableError("is empty.", file=path, remedy="Give a file with at least one row.")
+    raise NoRecords("is empty.", file=path, remedy="Give a file with at least one row.")
 
 
 def text_batches(path: str, layout: Layout, width: int, wanted: list[int]) -> Iterator[Any]:
@@ -159,7 +159,7 @@ def _invalid(path: str, message: str) -> TableError:
             remedy='Close it, or say quote = "" in the schema if quotes are plain characters.',
         )
     if "Empty CSV" in message:
-        return TableError("is empty.", file=path, remedy="Give a file with at least one row.")
+        return NoRecords("is empty.", file=path, remedy="Give a file with at least one row.")
     return TableError("is not a delimited text file.", file=path, remedy="Check its format.")
 
 

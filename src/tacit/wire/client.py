@@ -16,6 +16,7 @@ from tacit.errors import (
     CheckFailed,
     InputError,
     Refused,
+    StudyStopped,
     TacitError,
     Unreachable,
     UsageError,
@@ -31,14 +32,19 @@ _LIMITS = httpx2.Limits(max_connections=1024, max_keepalive_connections=64, keep
 _BUSY = {502, 503, 504}  # said by whatever stands before the peer, so not signed
 _WORDS = 500  # characters of a refusal that are shown
 # A peer's refusal becomes one of five errors: their subclasses carry fields that a peer cannot
-# fill. A peer with a fault of its own is as good as away: asking again may help.
+# fill, except that a study which was stopped is final. A peer with a fault of its own is as good as
+# away: asking again may help.
 _REBUILT: dict[str, type[TacitError]] = {
     name: kind
     for kind in (Refused, InputError, UsageError, CheckFailed, Unreachable)
     for name in errors.__all__
     if issubclass(getattr(errors, name), kind)
 }
-_REBUILT["InternalFault"] = Unreachable
+_REBUILT |= {
+    "StudyStopped": StudyStopped,
+    "InternalFault": Unreachable,
+    "StorageError": Unreachable,
+}
 
 T = TypeVar("T")
 

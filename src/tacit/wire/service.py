@@ -29,6 +29,7 @@ from tacit.errors import (
     InputError,
     InternalFault,
     Refused,
+    StorageError,
     TacitError,
     Unreachable,
     UsageError,
@@ -148,7 +149,8 @@ class _Endpoint:
     def _stop(self, head: Message, error: Exception) -> _Stop:
         if isinstance(error, _Stop):
             return error
-        if isinstance(error, TacitError):
+        # Where our files are is our own business.
+        if isinstance(error, TacitError) and not isinstance(error, StorageError):
             return _Stop(_status(error), error)
         self._log("fault", kind=head.kind, error=type(error).__name__, at=_place(error))
         opaque = InternalFault("An internal fault: its operator finds it in the log.")

@@ -41,7 +41,7 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring_signatures import ring_sign
 from tacit.crypto.signing import SigningKey, digest
 from tacit.data.batch import Batch
-from tacit.errors import CheckFailed, Refused, Unreachable
+from tacit.errors import CheckFailed, Refused, StudyStopped, Unreachable
 from tacit.privacy.noise import uniform_below
 
 __all__ = ["Person"]
@@ -87,7 +87,7 @@ class Person(Reader):
         while news.phase in ("gathering", "drawing"):
             news = yield from self._bulletin(news.mark)
         if news.phase == "failed":
-            raise Refused(f"the study was stopped: {news.reason}. Nothing was asked of you.")
+            raise StudyStopped(f"the study was stopped: {news.reason}. Nothing was asked of you.")
         drawn = yield from self._lots(news)
         while news.phase == "asking":
             assert news.wave is not None  # while asking

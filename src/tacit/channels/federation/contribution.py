@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.holder import Contribute
+from tacit.channels.roles.growing import FileNote
 from tacit.channels.studies.study import Study
 from tacit.data.records import Records
 from tacit.data.remaining import remaining
@@ -23,10 +24,10 @@ __all__ = ["Sum", "from_records"]
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What a holder shares in one round, and how many records of each source went into it."""
+    """What a holder shares in one round, and which records of followed files went into it."""
 
     total: NDArray[np.int64]
-    used: Mapping[str, int] = field(default_factory=dict)
+    used: Sequence[FileNote] = ()
 
 
 def from_records(

@@ -1,30 +1,34 @@
 """New records for an online study: a folder that files are put into, or a file that grows.
 
-A record is used in one window and never again. How many records of each file were used is noted in
-the outbox together with the shares made of them, so a crash between two windows loses none and uses
-none twice.
+A record is used in one window and never again. Which records were used is noted in the outbox
+together with the shares made of them, so a crash between two windows loses none and uses none
+twice; files are known again by what was used of them (roles/growing.py).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.roles.events import Tell
+from tacit.channels.roles.growing import FoundFile, NewRecords, UsedFile, new_records
+from tacit.channels.roles.row_chain import Links, Observe, bits_of, followed_key, linked_batches
 from tacit.channels.studies.study import Study
-from tacit.data.batch import Batch
 from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
-from tacit.data.records import ArrayRecords, TableRecords
+from tacit.data.records import ArrayRecords
 from tacit.data.remaining import remaining
 from tacit.engines import Serial
-from tacit.errors import InputError
+from tacit.errors import InputError, NoRecords
 from tacit.privacy.ledger import RecordDigests
 from tacit.privacy.policy import LeftOut
 from tacit.programs.holding import Holding
@@ -34,7 +38,25 @@ __all__ = ["Followed"]
 
 LOOK_AGAIN = 1.0  # seconds
 HURRY = 0.2  # of a window is kept for mapping and sending
+TRIES = 3  # of reading files that are changed meanwhile
 LINES = {".csv", ".tsv", ".txt", ".data", ".jsonl"}  # may be caught with half a line at the end
+
+
+class _Version(NamedTuple):
+    """As long as it is the same, a file is not read again."""
+
+    inode: int
+    bytes: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Version:
+        found = path.stat()
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class _Changed(Exception):
+    """A file is another one than it was a moment ago."""
 
 
 class Followed:
@@ -45,6 +67,7 @@ class Followed:
         study: Study,
         path: Path,
         outbox: Outbox,
+        tell: Tell = lambda event, **fields: None,
         left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
         pay_for: Callable[[RecordDigests], None] = lambda records: None,
     ) -> None:
@@ -53,6 +76,11 @@ class Followed:
         self._study, self._path, self._outbox = study, path, outbox
         self._left_out, self._pay_for = left_out, pay_for
         self._encoder = study.program().encoder(study.schema)
+        self._key, self._bits = followed_key(), bits_of(self._encoder.schema)
+        self._sink, self._told = tell, set[str]()
+        self._read: dict[Path, tuple[_Version, Links]] = {}
+        self._looked: tuple[object, list[NewRecords]] | None = None
+        self._used: tuple[int, list[UsedFile]] | None = None
 
     async def ready(self, seconds: float) -> None:
         """Wait for a new record, but not until the window is over."""
@@ -63,25 +91,39 @@ class Followed:
 
     def contribute(self, number: int, state: Any, query: Query) -> Sum:
         """The sum over what is new. Nothing new adds up to zero, which looks like any share."""
-        total, used = np.zeros(query.length, dtype=np.int64), {}
-        program, promise = self._study.program(), self._study.promise
-        first, rate = self._study.first_state(), self._study.plan().stage(number).sampling
-        left = self._study.take_part.records
-        digester = Digester(self._encoder.schema)
-        for name, seen, batches in self._new(digester.add):
-            count = 0
-            for batch in batches:
-                count, left = count + len(batch.X), left - len(batch.X)
-                if left < 0:
-                    self._refuse()
-                stay = remaining(ArrayRecords(*batch), self._left_out())
-                holding = Holding(program, first, stay, promise, Serial().map_sum)
-                total += holding.sum(state, query, rate)
-            used[name] = seen + count
-        self._pay_for(digester.digests)
-        return Sum(total, used)
+        for _ in range(TRIES):
+            try:
+                found, digester = self._look(), Digester(self._encoder.schema)
+                total = np.zeros(query.length, dtype=np.int64)
+                for batch in self._batches(found, digester.add):
+                    total += self._summed(batch, number, state, query)
+                self._pay_for(digester.digests)
+                return Sum(total, [one.note for one in found])
+            except (_Changed, FileNotFoundError):
+                continue
+        raise InputError(
+            f"{self._path}: files are renamed or rewritten while they are read. Put files there "
+            "under their names at once (write elsewhere, then rename), and start again."
+        )
 
-    def _refuse(self) -> NoReturn:
+    def _summed(self, batch: Encoded, number: int, state: Any, query: Query) -> Any:
+        study = self._study
+        rate = study.plan().stage(number).sampling
+        stay = remaining(ArrayRecords(*batch), self._left_out())
+        first = study.first_state()
+        holding = Holding(study.program(), first, stay, study.promise, Serial().map_sum)
+        return holding.sum(state, query, rate)
+
+    def _batches(self, found: list[NewRecords], observe: Observe) -> Iterator[Encoded]:
+        left = self._study.take_part.records
+        for one in found:
+            left -= one.count
+            if left < 0:
+                self._refuse_more()
+            if one.count:
+                yield from self._after(one, observe)
+
+    def _refuse_more(self) -> NoReturn:
         """Records are not moved to the next window: one more would then change every later one."""
         raise InputError(
             f"{self._path}: there are more than {self._study.take_part.records} new records, and "
@@ -89,17 +131,71 @@ class Followed:
             "[take_part], or hand out fewer at a time."
         )
 
-    def _has_new(self) -> bool:
-        return any(len(batch.X) for _, _, batches in self._new() for batch in batches)
+    def _after(self, one: NewRecords, observe: Observe) -> Iterator[Encoded]:
+        """The new records of a file, which must still be the one that was looked at."""
+        place, links = 0, one.file.links
+        for batch, read in self._linked(self._file(one.file.name), observe=observe):
+            count = min(len(read), len(links) - place)
+            if not np.array_equal(read[:count], links[place : place + count]):
+                raise _Changed
+            rows = slice(max(0, one.start - place), count)
+            place += count
+            if rows.start < count:
+                yield Encoded(*(None if a is None else a[rows] for a in batch))  # type: ignore[arg-type]
+        if place < len(links):
+            raise _Changed
 
-    def _new(
-        self, observe: Callable[[Batch], None] | None = None
-    ) -> Iterator[tuple[str, int, Iterator[Encoded]]]:
-        """Each file with how much of it was used, and what comes after that."""
-        used = self._outbox.used()
-        for path in self._files():
-            seen = used.get(path.name, 0)
-            yield path.name, seen, self._after(path, seen, observe)
+    # ── looking ──
+
+    def _has_new(self) -> bool:
+        try:
+            return any(one.count for one in self._look())
+        except (_Changed, FileNotFoundError):
+            return False  # it is being changed: at the next look
+
+    def _look(self) -> list[NewRecords]:
+        """What is new. Nothing is read again if no file has changed since the last look."""
+        paths = self._files()
+        seen = (self._outbox.last(), [(path, _Version.of(path)) for path in paths])
+        if self._looked is None or self._looked[0] != seen:
+            files = [FoundFile(path.name, self._links(path)) for path in paths]
+            self._looked = (
+                seen,
+                new_records(
+                    files,
+                    self._noted(),
+                    self._outbox.counted(),
+                    self._bits,
+                    lambda name: self._joined(self._file(name), chained=False),
+                    self._refusal,
+                    self._tell,
+                ),
+            )
+            self._read = {path: self._read[path] for path in paths}
+        return self._looked[1]
+
+    def _noted(self) -> list[UsedFile]:
+        last = self._outbox.last()
+        if self._used is None or self._used[0] != last:
+            self._used = last, self._outbox.followed()
+        return self._used[1]
+
+    def _links(self, path: Path) -> Links:
+        version, known = _Version.of(path), self._read.get(path)
+        if known is None or known[0] != version:
+            known = self._read[path] = version, self._joined(path)
+        return known[1]
+
+    def _joined(self, path: Path, chained: bool = True) -> Links:
+        parts = [links for _, links in self._linked(path, chained)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
+
+    def _linked(
+        self, path: Path, chained: bool = True, observe: Observe = lambda batch: None
+    ) -> Iterator[tuple[Encoded, Links]]:
+        with tempfile.TemporaryDirectory() as folder, suppress(NoRecords):  # none yet
+            whole = _whole_lines(path, Path(folder))
+            yield from linked_batches(whole, self._encoder, self._key, chained, observe)
 
     def _files(self) -> list[Path]:
         if not self._path.is_dir():
@@ -109,25 +205,41 @@ class Followed:
         # Files that are still being written carry another ending until they are whole.
         return sorted(p for p in found if p.suffix not in {".part", ".tmp"})
 
-    def _after(
-        self, path: Path, seen: int, observe: Callable[[Batch], None] | None
-    ) -> Iterator[Encoded]:
-        with tempfile.TemporaryDirectory() as folder:
-            whole = _whole_lines(path, Path(folder))
-            for batch in TableRecords(whole, self._encoder, observe).batches():
-                fresh = max(0, min(seen, len(batch.X)))
-                seen -= fresh
-                if fresh < len(batch.X):
-                    yield Encoded(*(None if a is None else a[fresh:] for a in batch))  # type: ignore[arg-type]
+    def _file(self, name: str) -> Path:
+        return self._path / name if self._path.is_dir() else self._path
+
+    def _refusal(self, name: str, problem: str) -> InputError:
+        rotated = (
+            "put what was used back beside it, under any name"
+            if self._path.is_dir()
+            else "follow the folder that it lies in, with what was used under another name"
+        )
+        return InputError(
+            f"{self._file(name)} {problem}. Which of its records are new cannot be said: put it "
+            f"back as it was; if it was rotated, {rotated}; if all of its records are new, give "
+            "it a name that no file had before."
+        )
+
+    def _tell(self, event: str, **fields: object) -> None:
+        """Once, not at every look."""
+        key = f"{event} {sorted(fields.items())}"
+        if key not in self._told:
+            self._told.add(key)
+            self._sink(event, **fields)
 
 
 def _whole_lines(path: Path, folder: Path) -> Path:
     """The file, or a copy up to its last line end if its last line is not complete yet."""
-    if path.suffix not in LINES:
+    if path.suffix not in LINES or _ends_with_a_line(path):
         return path
     data = path.read_bytes()
-    if data.endswith(b"\n"):
-        return path
     copy = folder / path.name
     copy.write_bytes(data[: data.rfind(b"\n") + 1])
     return copy
+
+
+def _ends_with_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return file.read(1) in (b"", b"\n")

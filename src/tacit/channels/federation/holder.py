@@ -6,7 +6,7 @@ holder speaks first, always: it can sit behind a firewall that lets nothing in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.seals import check_seals
 from tacit.channels.roles.budget import Budget
 from tacit.channels.roles.events import Tell
+from tacit.channels.roles.growing import FileNote
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.roles.member_service import Opened
 from tacit.channels.studies.study import Study
@@ -40,13 +41,13 @@ __all__ = ["Contribute", "Contribution", "Holder"]
 
 
 class Contribution(Protocol):
-    """A holder's own sum, and how many records of each source it used (for online studies)."""
+    """A holder's own sum, and which records of which files it used (for online studies)."""
 
     @property
     def total(self) -> NDArray[np.int64]: ...
 
     @property
-    def used(self) -> Mapping[str, int]: ...
+    def used(self) -> Sequence[FileNote]: ...
 
 
 Contribute = Callable[[int, Any, Query], Contribution]

@@ -6,9 +6,12 @@ have an old share and another a new one, and the sum would be garbage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+
+from tacit.channels.roles.growing import FileNote, UsedFile
 from tacit.channels.roles.store import Store
 
 __all__ = ["Outbox"]
@@ -19,6 +22,13 @@ WITNESSED = (
 )
 # The round that was open when we came back from a backup: it may have been answered before.
 RETURNED = "CREATE TABLE returned (round INTEGER NOT NULL)"
+# Files that records were used of in windows, and the links of those records (roles/growing.py).
+# Until version 2 only their number was noted, in `used`, which is not written to any more.
+FOLLOWED = (
+    "CREATE TABLE followed (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+    "CREATE TABLE link (file INTEGER NOT NULL, start INTEGER NOT NULL, links BLOB NOT NULL,"
+    " PRIMARY KEY (file, start))",
+)
 
 
 class Outbox(Store):
@@ -30,8 +40,10 @@ class Outbox(Store):
         "CREATE TABLE result (model BLOB NOT NULL, certificate TEXT NOT NULL)",
         WITNESSED,
         RETURNED,
+        *FOLLOWED,
     )
-    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {1: (WITNESSED, RETURNED)}
+    version = 3
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {1: (WITNESSED, RETURNED), 2: FOLLOWED}
     goes_on = True  # it gives up the round that is open when it comes back
     forgets = ("DELETE FROM share", "DELETE FROM returned")
 
@@ -56,7 +68,7 @@ class Outbox(Store):
         number: int,
         state: bytes,
         bodies: Mapping[str, bytes],
-        used: Mapping[str, int] | None = None,
+        used: Sequence[FileNote] = (),
     ) -> None:
         """Keep this round's shares, forget earlier ones, and note what records they were made of.
 
@@ -68,14 +80,34 @@ class Outbox(Store):
                 "INSERT INTO share VALUES (?, ?, ?, ?)",
                 [(number, server, state, body) for server, body in bodies.items()],
             )
-            self.database.executemany(
-                "INSERT INTO used VALUES (?, ?) ON CONFLICT DO UPDATE SET records = ?",
-                [(source, count, count) for source, count in (used or {}).items()],
-            )
+            for note in used:
+                self._put_note(note)
             self.step()
 
-    def used(self) -> dict[str, int]:
-        """How many records of each source have gone into a window already."""
+    def _put_note(self, note: FileNote) -> None:
+        run, number = self.database.execute, note.id
+        if number is None:
+            run("DELETE FROM used WHERE source = ?", (note.name,))
+            number = run("INSERT INTO followed (name) VALUES (?)", (note.name,)).lastrowid
+        else:
+            run("UPDATE followed SET name = ? WHERE id = ?", (note.name, number))
+        if len(note.links):
+            links = note.links.astype("<u8").tobytes()
+            run("INSERT INTO link VALUES (?, ?, ?)", (number, note.start, links))
+
+    def followed(self) -> list[UsedFile]:
+        """The files that records have gone into a window of already, with what is known of them."""
+        run = self.database.execute
+        links: dict[int, bytes] = {}
+        for number, part in run("SELECT file, links FROM link ORDER BY file, start"):
+            links[number] = links.get(number, b"") + part
+        return [
+            UsedFile(number, name, np.frombuffer(links[number], dtype="<u8").astype(np.uint64))
+            for number, name in run("SELECT id, name FROM followed ORDER BY id")
+        ]
+
+    def counted(self) -> dict[str, int]:
+        """Files of which earlier versions have noted nothing but how many records were used."""
         return dict(self.database.execute("SELECT source, records FROM used").fetchall())
 
     def keep_result(self, model: bytes, certificate: str) -> None:

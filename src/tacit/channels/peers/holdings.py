@@ -1,7 +1,9 @@
 """A peer's own records: what it trains on, and what has come since.
 
 Records that come later are another part of the data set, with a budget of their own: nobody's
-record is in two models, so each pays for one part only (parallel composition).
+record is in two models, so each pays for one part only (parallel composition). What was used is
+known by a digest of it (roles/row_chain.py): a table that was cut, reordered or rewritten is not
+the one that has grown.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.pact import Pact
+from tacit.channels.roles.row_chain import Links, followed_key, linked_batches
 from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
-from tacit.data.records import TableRecords, whole
 from tacit.data.remaining import remaining_of
 from tacit.errors import InputError
 from tacit.privacy.ledger import RecordDigests
@@ -24,7 +28,7 @@ __all__ = ["Holdings"]
 
 class Holdings:
     """The records of a table that only grows: those from `first` up to `used` are in the newest
-    model, and the ones before in earlier ones."""
+    model, and the ones before in earlier ones. `mark` stands for all that were used."""
 
     def __init__(
         self,
@@ -33,7 +37,7 @@ class Holdings:
         left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
     ) -> None:
         self._pact, self._path, self.first, self.used = pact, path, 0, 0
-        self._left_out = left_out
+        self._left_out, self.mark = left_out, ""
         self.records: Encoded | None = None
         self.digests: RecordDigests | None = None  # of the whole table
 
@@ -42,12 +46,17 @@ class Holdings:
         """What the ledger calls the records of the newest model."""
         return f"rows {self.first + 1} to {self.used}"
 
-    def restore(self, first: int, used: int) -> None:
-        """Go on with the part that we had before we were started again: its budget is its own."""
-        whole = self._all()
-        if not 0 <= first < used <= len(whole.X):
-            raise InputError(f"{self._path} has fewer records than before: it must only grow.")
-        self.first, self.used = first, used
+    def restore(self, first: int, used: int, mark: str = "") -> None:
+        """Go on with the part that we had before we were started again: its budget is its own.
+
+        Without a mark, as version 0.1 has noted it, what was used is taken to be as it was.
+        """
+        whole, links = self._all()
+        if not 0 <= first < used:
+            raise InputError(f"rows {first + 1} to {used} were noted as used, which is no part.")
+        self.first, self.used, self.mark = first, used, mark
+        self._check(links)
+        self.mark = mark or _mark(links, used)
         if not self._take(whole):
             raise InputError(
                 f"{self._path}: people asked to be left out, and fewer than the "
@@ -58,21 +67,31 @@ class Holdings:
         """Whether there are enough new records for another model; they are `records` then."""
         if self._path is None:
             return False
-        whole = self._all()
-        fresh = len(whole.X) - self.used
-        if fresh < 0:
-            raise InputError(f"{self._path} has fewer records than before: it must only grow.")
+        whole, links = self._all()
+        self._check(links)
+        fresh = len(links) - self.used
         if fresh > self._pact.records:
             raise InputError(
                 f"{self._path} has {fresh} new records; the network takes at most "
                 f"{self._pact.records} from a peer at a time."
             )
-        before = self.first, self.used
-        self.first, self.used = self.used, len(whole.X)
+        before = self.first, self.used, self.mark
+        self.first, self.used = self.used, len(links)
         if fresh < self._pact.smallest or not self._take(whole):
-            self.first, self.used = before
+            self.first, self.used, self.mark = before
             return False
+        self.mark = _mark(links, self.used)
         return True
+
+    def _check(self, links: Links) -> None:
+        if len(links) < self.used:
+            raise InputError(f"{self._path} has fewer records than before: it must only grow.")
+        if self.mark and _mark(links, self.used) != self.mark:
+            raise InputError(
+                f"{self._path} does not begin with the {self.used} records that were used of it: "
+                "it was rewritten, reordered or rotated, and must only grow. Put those back before "
+                "the new ones."
+            )
 
     def _take(self, whole: Encoded) -> bool:
         """Whether enough of them stay: who asked to be left out is counted, and not trained on."""
@@ -90,9 +109,17 @@ class Holdings:
         vector = self._pact.averaged.train(self.records, self._pact.schema)
         return Local(vector, len(self.records.X))
 
-    def _all(self) -> Encoded:
+    def _all(self) -> tuple[Encoded, Links]:
+        assert self._path is not None  # there are records
         encoder = self._pact.averaged.encoder(self._pact.schema)
         digester = Digester(encoder.schema)
-        found = whole(TableRecords(self._path, encoder, digester.add))
+        found = linked_batches(self._path, encoder, followed_key(), observe=digester.add)
+        batches, links = zip(*found, strict=True)
         self.digests = digester.digests
-        return found
+        columns = zip(*batches, strict=True)
+        whole = (None if c[0] is None else np.concatenate(c) for c in columns)
+        return Encoded(*whole), np.concatenate(links)  # type: ignore[arg-type]
+
+
+def _mark(links: Links, count: int) -> str:
+    return f"{int(links[count - 1]):016x}"

@@ -310,8 +310,9 @@ class Peer:
         model, text = published_alone(
             self.pact, group, seat, self._key, self._local, self._randomness
         )
-        budget.settle(text)
+        # First the model, then the bill: a full disk leaves no bill without a model.
         self._publish(Publication(group, tag, [seat], [], model, text), now)
+        budget.settle(text)
 
     def _publish(self, publication: Publication, now: float) -> None:
         self.groups += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Protocol
@@ -11,13 +12,15 @@ from tacit.channels.studies.agreement import Named
 from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
-from tacit.errors import BudgetExceeded, Refused
+from tacit.errors import BudgetExceeded, Refused, TacitError
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
 from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
 __all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
+
+log = logging.getLogger("tacit.ledger")
 
 PlannedCost = Callable[[int], SpendCost | None]
 
@@ -160,12 +163,12 @@ class LedgerBudget:
 
     def settle(self, certificate: str | None) -> None:
         named = None if certificate is None else digest(certificate.encode())
-        for part, reservation in self._held.items():
+        for part, reservation in list(self._held.items()):
             if part in self._spent:
                 reservation.commit(certificate=named)
             else:
                 reservation.release()
-        self._held.clear()
+            del self._held[part]
 
     def refuse_running(self) -> None:
         """Whoever leaves while a process of its own still takes part would come back at once."""
@@ -188,6 +191,18 @@ class LedgerBudget:
         """We stop and may come back: give back what was not begun, keep the rest reserved."""
         for part in [part for part in self._held if part not in self._spent]:
             self._held.pop(part).release()
+
+    def stop(self, error: BaseException) -> None:
+        """A run has ended with an error: only a final one settles, after any other we may come
+        back. A ledger that cannot be written now is left as it is: all stays reserved, and is
+        found again by who comes back."""
+        try:
+            if isinstance(error, TacitError) and error.final:
+                self.settle(None)
+            else:
+                self.pause()
+        except (TacitError, OSError) as problem:
+            log.warning("what was reserved for %s stays reserved: %s", self._purpose, problem)
 
     def _open(self) -> list[Spend]:
         return [spend for spend in self._ledger.open_spends() if self._is_ours(spend)]

@@ -39,7 +39,11 @@ class Seen:
         """Replace the note. Not synced: after a power failure it may be behind, as it may."""
         self.note.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"store": str(self.store), "id": id, "steps": steps})
-        self.note.write_bytes(text.encode().ljust(1024))  # one length: never half old, half new
+        content = text.encode().ljust(1024)  # one length: never half old, half new
+        # Written over, not emptied first: a full disk leaves the older note.
+        with os.fdopen(os.open(self.note, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+            file.write(content)
+            file.truncate()
 
     def read(self) -> tuple[str, int] | None:
         try:

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from tacit.channels.roles.lock import Lock
 from tacit.channels.roles.seen import Seen
+from tacit.channels.roles.storage import storage_problem
 from tacit.errors import InputError, Refused
 from tacit.whole_file import write_whole
 
@@ -77,6 +78,8 @@ class Store:
                 raise
         except sqlite3.DatabaseError as error:
             self._let_go()
+            if storage_problem(error) is not None:
+                raise  # the store is as it was
             raise InputError(f"{self.path} cannot be used as a store: {error}. {REMEDY}") from None
         except BaseException:
             self._let_go()
@@ -211,11 +214,13 @@ class Store:
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self.database.execute("COMMIT")
         except BaseException:
             self._stepped = False
-            self.database.execute("ROLLBACK")
+            # On a full disk SQLite may have rolled back itself.
+            if self.database.in_transaction:
+                self.database.execute("ROLLBACK")
             raise
-        self.database.execute("COMMIT")
         if self._stepped:
             self._note()
 

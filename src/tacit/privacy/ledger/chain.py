@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.crypto.signing import canonical, digest
-from tacit.errors import InputError, LedgerTampered, TacitError, Unreachable
+from tacit.errors import InputError, LedgerTampered, StorageError, TacitError, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,6 +281,11 @@ def explained(path: Path, error: sqlite3.Error) -> TacitError:
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_ERROR:
             return LedgerTampered(f"{path} is damaged or was edited ({error}).")
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            return StorageError(
+                f"{path.parent} cannot be written ({error}): the ledger is as it was. Nothing is "
+                "lost: make room and start again."
+            )
         case _:
             return InputError(
                 f"{path} could not be read or written ({error}): check that it exists, that you "

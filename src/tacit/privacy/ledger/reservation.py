@@ -139,12 +139,14 @@ def amount_text(epsilon: float, delta: float) -> dict[str, str]:
 
 def report_interrupted(spends: Iterable[Spend]) -> None:
     for spend in spends:
+        how = "start it again to go on, or settle it" if spend.resumable else "settle it"
         log.warning(
-            "reservation %d (%s on %s, %s) was interrupted and counts as spent; settle it: "
+            "reservation %d (%s on %s, %s) was interrupted and counts as spent; %s: "
             "tacit budget settle %d --spent | --unspent",
             spend.id,
             spend.purpose,
             spend.dataset,
             spend.amount,
+            how,
             spend.id,
         )

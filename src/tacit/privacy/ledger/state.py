@@ -60,6 +60,11 @@ class Spend:
         return Amount.of(self.promise.epsilon, self.promise.delta)
 
     @property
+    def resumable(self) -> bool:
+        """Whether the outbox or journal that reserved it can go on with it (`Ledger.resume`)."""
+        return self.identity is not None
+
+    @property
     def charged(self) -> Charged:
         return self.of_amount(self.amount)
 

@@ -1,0 +1,414 @@
+"""Files that grow, are rotated, copied, cut and reordered: no record is used twice, and none is
+passed over without a word."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tacit.channels.federation.follow import Followed
+from tacit.channels.federation.local import local_study
+from tacit.channels.federation.noise_plan import asked_by
+from tacit.channels.federation.outbox import Outbox
+from tacit.channels.roles.store import MEMORY
+from tacit.channels.studies.study import Online, Study, TakePart
+from tacit.crypto.signing import SigningKey
+from tacit.data.schema import Column, Schema
+from tacit.errors import InputError
+from tacit.privacy.promise import Promise
+from tacit.programs.contribute import decoded
+from tacit.programs.histogram import Histogram
+from tacit.programs.states import state_bytes
+
+MOST = 64  # different records, each with a number of its own
+COLUMNS = tuple(f"id{i}" for i in range(7))  # the number, so often that it is no coincidence
+KEYS = [SigningKey.generate() for _ in range(3)]
+
+
+def study_over(schema: Schema, records: int = 10**6) -> Study:
+    plain = local_study(Histogram(), 2, schema, Promise(1.0, 1e-6), KEYS)
+    part = TakePart(minimum=1, maximum=2, records=records)
+    online = msgspec.structs.replace(plain, take_part=part, online=Online(windows=1))
+    return online.running(Histogram())
+
+
+NUMBERED = study_over(
+    Schema(
+        columns=tuple(
+            Column(name=n, type="category", categories=tuple(str(i) for i in range(MOST)))
+            for n in COLUMNS
+        )
+    )
+)
+ILL = study_over(Schema(columns=(Column(name="ill", type="boolean"),)))
+
+
+def text(rows: list[int]) -> str:
+    lines = [",".join(COLUMNS), *(",".join([str(row)] * len(COLUMNS)) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+class Holder:
+    """Windows of one holder, and how often each record was used."""
+
+    def __init__(self, path: Path, study: Study = NUMBERED) -> None:
+        self.path, self.study = path, study
+        self.outbox = Outbox(MEMORY, study.digest)
+        self.state, self.query = asked_by(study, 1, state_bytes(study.first_state()))
+        self.used = np.zeros(MOST)
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.windows = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self.followed = Followed(
+            self.study,
+            self.path,
+            self.outbox,
+            lambda event, **fields: self.events.append((event, fields)),
+        )
+
+    def window(self) -> list[int]:
+        """The numbers of the records that were used."""
+        made = self.followed.contribute(1, self.state, self.query)
+        self.windows += 1
+        self.outbox.keep(self.windows, bytes(32), {"a": b"x"}, made.used)
+        counts = np.asarray(decoded(made.total, self.query))[: len(self.used)].round()
+        self.used[: len(counts)] += counts
+        return [int(n) for n in np.repeat(np.arange(len(counts)), counts.astype(int))]
+
+    def named(self, event: str) -> list[str]:
+        return [fields["file"] for name, fields in self.events if name == event]
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Holder:
+    return Holder(tmp_path)
+
+
+def write(holder: Holder, name: str, rows: list[int]) -> None:
+    (holder.path / name).write_text(text(rows))
+
+
+# ── what happens to logs ──
+
+
+def test_a_rotated_log_is_known_again_and_its_successor_is_new(holder: Holder) -> None:
+    write(holder, "log.csv", [1, 2, 3])
+    assert holder.window() == [1, 2, 3]
+    write(holder, "log.csv", [1, 2, 3, 4])  # between the last look and the rotation
+    os.rename(holder.path / "log.csv", holder.path / "log.1.csv")
+    write(holder, "log.csv", [5, 6])
+    assert holder.window() == [4, 5, 6]
+    assert holder.named("file renamed") == ["log.1.csv"]
+    os.rename(holder.path / "log.1.csv", holder.path / "log.2.csv")
+    os.rename(holder.path / "log.csv", holder.path / "log.1.csv")
+    write(holder, "log.csv", [7])
+    holder.restart()
+    assert holder.window() == [7]
+    os.unlink(holder.path / "log.2.csv")
+    assert holder.window() == []
+
+
+def test_the_log_that_was_reported(tmp_path: Path) -> None:
+    """Records that are all alike: three true ones are rotated, four false ones follow."""
+    holder = Holder(tmp_path, ILL)
+    (tmp_path / "log.csv").write_text("ill\n" + "true\n" * 3)
+    assert holder.window() == [1, 1, 1]
+    os.rename(tmp_path / "log.csv", tmp_path / "log.1.csv")
+    (tmp_path / "log.csv").write_text("ill\n" + "false\n" * 4)
+    assert holder.window() == [0, 0, 0, 0]
+
+
+def test_a_log_that_is_copied_and_emptied(holder: Holder) -> None:
+    write(holder, "log.csv", [1, 2])
+    assert holder.window() == [1, 2]
+    write(holder, "log.csv", [1, 2, 3])
+    shutil.copy(holder.path / "log.csv", holder.path / "log.1.csv")
+    assert holder.window() == [3]  # once, though it is there twice
+    assert holder.named("file left out") == ["log.1.csv"]
+    (holder.path / "log.csv").write_text("")
+    assert holder.window() == []
+    write(holder, "log.csv", [4])
+    assert holder.window() == [4]
+
+
+def test_a_compressed_log(holder: Holder) -> None:
+    write(holder, "log.csv", [1, 2])
+    assert holder.window() == [1, 2]
+    (holder.path / "log.1.csv.gz").write_bytes(gzip.compress(text([1, 2, 3]).encode()))
+    write(holder, "log.csv", [4])
+    assert holder.window() == [3, 4]
+
+
+@pytest.mark.parametrize("rows", [[2, 1, 3], [1, 2], [9, 8, 7, 6], [1, 2, 9, 9]])
+def test_a_log_that_is_not_what_it_was_is_refused(holder: Holder, rows: list[int]) -> None:
+    write(holder, "log.csv", [1, 2, 3])
+    holder.window()
+    write(holder, "log.csv", rows)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"log\.csv .* a name that no file had"):
+            holder.window()
+        holder.restart()
+    os.rename(holder.path / "log.csv", holder.path / "new.csv")
+    if rows[0] == 9:  # the remedy
+        assert holder.window() == sorted(rows)
+
+
+def test_a_log_that_is_reordered_beside_its_copy_is_refused(holder: Holder) -> None:
+    write(holder, "log.csv", [1, 2, 3])
+    holder.window()
+    write(holder, "copy.csv", [1, 2, 3])
+    write(holder, "log.csv", [3, 2, 1])
+    with pytest.raises(InputError, match=r"log\.csv has 3 of the records .* copy\.csv too"):
+        holder.window()
+
+
+def test_a_single_file_that_was_rotated_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(text([1, 2]))
+    holder = Holder(log)
+    assert holder.window() == [1, 2]
+    os.rename(log, tmp_path / "log.1.csv")
+    log.write_text(text([3]))
+    with pytest.raises(InputError, match="follow the folder"):
+        holder.window()
+
+
+def test_two_copies_in_one_window(holder: Holder) -> None:
+    write(holder, "a.csv", [1, 2])
+    write(holder, "b.csv", [1, 2, 3])
+    assert holder.window() == [1, 2, 3]
+    assert holder.named("file left out") == ["a.csv"]
+
+
+def test_records_that_are_too_alike_go_by_name_and_it_is_said(tmp_path: Path) -> None:
+    holder = Holder(tmp_path, ILL)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("ill\ntrue\n")
+    assert holder.window() == [1, 1]
+    assert holder.named("file alike") == ["b.csv"]
+    assert holder.window() == []
+
+
+def test_counts_of_earlier_versions_are_adopted(holder: Holder) -> None:
+    holder.outbox.database.execute("INSERT INTO used VALUES ('log.csv', 2)")
+    write(holder, "log.csv", [1, 2, 3])
+    assert holder.window() == [3]
+    assert holder.named("file adopted") == ["log.csv"]
+    assert holder.outbox.counted() == {}
+    holder.restart()
+    os.rename(holder.path / "log.csv", holder.path / "log.1.csv")
+    write(holder, "log.csv", [4])
+    assert holder.window() == [4]
+
+
+def test_fewer_records_than_an_earlier_version_has_counted(holder: Holder) -> None:
+    holder.outbox.database.execute("INSERT INTO used VALUES ('log.csv', 2)")
+    write(holder, "log.csv", [1])
+    with pytest.raises(InputError, match=r"fewer records than the 2"):
+        holder.window()
+
+
+def test_half_a_line_is_no_record_yet(holder: Holder) -> None:
+    (holder.path / "log.csv").write_text(text([1]) + "2,2")
+    assert holder.window() == [1]
+    (holder.path / "log.csv").write_text(text([1, 2]))
+    assert holder.window() == [2]
+
+
+def test_more_than_a_window_takes_is_refused(tmp_path: Path) -> None:
+    holder = Holder(tmp_path, study_over(NUMBERED.schema, records=2))
+    write(holder, "log.csv", [1, 2, 3])
+    with pytest.raises(InputError, match="more than 2 new records"):
+        holder.window()
+
+
+def test_a_folder_that_has_not_changed_is_not_read(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(holder, "log.csv", [1])
+    holder.window()
+    assert not holder.followed._has_new()
+    monkeypatch.setattr("tacit.channels.federation.follow.linked_batches", None)
+    assert not holder.followed._has_new()
+
+
+def test_a_file_that_changes_between_look_and_use(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(holder, "log.csv", [1, 2])
+    assert holder.followed._has_new()
+    look, changed = holder.followed._look, []
+
+    def changing() -> Any:
+        found = look()
+        if not changed:
+            changed.append(True)
+            write(holder, "log.csv", [3, 4, 5])
+        return found
+
+    monkeypatch.setattr(holder.followed, "_look", changing)
+    assert holder.window() == [3, 4, 5]
+
+
+# ── whatever may happen to files, in any order ──
+
+
+class Folder(RuleBasedStateMachine):
+    """A folder in which every record has a number of its own, and one who keeps count.
+
+    A file is renamed, rewritten or goes on growing between two looks: rewritten and more, nothing
+    tells it from a new one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.path = Path(tempfile.mkdtemp())
+        self.holder = Holder(self.path)
+        self.next = 0
+        self.files: dict[str, list[int]] = {}
+        self.renamed: set[str] = set()
+        self.rewritten: set[str] = set()
+        self.gone: set[int] = set()  # cut or written over, so nobody can use them any more
+
+    def teardown(self) -> None:
+        self.holder.outbox.close()
+        shutil.rmtree(self.path)
+
+    def save(self, name: str) -> None:
+        write(self.holder, name, self.files[name])
+
+    def fresh(self, count: int) -> list[int]:
+        start, self.next = self.next, min(MOST, self.next + count)
+        return list(range(start, self.next))
+
+    @initialize()
+    def begin(self) -> None:
+        self.files["a.csv"] = self.fresh(2)
+        self.save("a.csv")
+
+    @rule(data=st.data(), count=st.integers(1, 3))
+    @precondition(lambda self: self.files)
+    def append(self, data: Any, count: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        if name not in self.rewritten:
+            self.files[name] = self.files[name] + self.fresh(count)
+            self.save(name)
+
+    @rule(data=st.data(), copy=st.booleans())
+    @precondition(lambda self: self.files)
+    def rotate(self, data: Any, copy: bool) -> None:
+        """Moved away, or copied and emptied; then it grows anew."""
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        if name in self.rewritten:
+            return
+        target = f"r{len(self.files)}-{self.next}.csv"
+        if target in self.files:
+            return
+        self.files[target], self.files[name] = self.files[name], self.fresh(1)
+        if copy:
+            shutil.copy(self.path / name, self.path / target)
+        else:
+            os.rename(self.path / name, self.path / target)
+        self.renamed |= {name, target}
+        self.save(name)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.files)
+    def rename(self, data: Any) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        target = data.draw(st.sampled_from([f"{letter}.csv" for letter in "abcd"]))
+        if target in self.files or name in self.rewritten:
+            return
+        os.rename(self.path / name, self.path / target)
+        self.files[target] = self.files.pop(name)
+        self.renamed.add(target)
+
+    @rule(data=st.data(), cut=st.booleans())
+    @precondition(lambda self: self.files)
+    def rewrite(self, data: Any, cut: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        rows = self.files[name]
+        if name in self.renamed or len(rows) < 2:
+            return
+        if cut:
+            keep = data.draw(st.integers(0, len(rows) - 1))
+            self.gone |= set(rows[keep:])
+            self.files[name] = rows[:keep]
+        else:
+            self.files[name] = data.draw(st.permutations(rows))
+        self.rewritten.add(name)
+        self.save(name)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.files)
+    def copy(self, data: Any) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        target = f"copy-of-{len(self.files)}-{self.next}.csv"
+        count = data.draw(st.integers(0, len(self.files[name])))
+        if target not in self.files and name not in self.rewritten:
+            self.files[target] = self.files[name][:count]
+            self.renamed |= {name, target}
+            self.save(target)
+
+    @rule(name=st.sampled_from(["a.csv", "b.csv", "c.csv", "d.csv"]), count=st.integers(1, 3))
+    def add(self, name: str, count: int) -> None:
+        if name not in self.files:
+            self.files[name] = self.fresh(count)
+            self.renamed.add(name)
+            self.save(name)
+
+    @rule()
+    def restart(self) -> None:
+        self.holder.restart()
+
+    @rule(times=st.integers(1, 2))
+    def window(self, times: int) -> None:
+        for _ in range(times):
+            self.look()
+
+    @rule(data=st.data(), count=st.integers(1, 3))
+    @precondition(lambda self: self.files)
+    def append_and_look(self, data: Any, count: int) -> None:
+        self.append(data, count)
+        self.look()
+
+    def look(self) -> None:
+        try:
+            self.holder.window()
+        except InputError as error:
+            culprits = [name for name in self.files if f"{self.path / name} " in str(error)]
+            assert len(culprits) == 1
+            for name in culprits:  # its holder takes it away, as it is told
+                self.gone |= set(self.files.pop(name))
+                os.unlink(self.path / name)
+            self.holder.restart()
+            return
+        self.renamed.clear()
+        self.rewritten.clear()
+        said = set(self.holder.named("file left out"))
+        for name, rows in self.files.items():
+            missed = [row for row in rows if not self.holder.used[row]]
+            assert not missed or name in said, f"{name}: {missed} were passed over in silence"
+
+    @invariant()
+    def nothing_twice(self) -> None:
+        assert self.holder.used.max() <= 1
+
+
+TestFolder = Folder.TestCase
+TestFolder.settings = settings(
+    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
