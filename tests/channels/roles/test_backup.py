@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tacit.channels.consortium.journals import Attempt, PartyJournal
@@ -13,6 +14,7 @@ from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.backup import back_up, put_back
 from tacit.cli.main import main
+from tacit.data.digests import digests_of_arrays
 from tacit.errors import CheckFailed, InputError, LedgerTampered, Refused
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.promise import Promise
@@ -85,6 +87,20 @@ def test_the_budgets_of_a_ledger_are_closed(tmp_path: Path, place: str) -> None:
     again.reserve(promise, "patients", "more").release()
     with pytest.raises(LedgerTampered):  # two ledgers of one name would each know a half
         Ledger(tmp_path / "moved.db")
+
+
+def test_a_ledger_comes_with_what_it_knows_of_its_records(tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).normal(size=(500, 3))
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.allow("patients", "record", 2.0)
+    ledger.reserve(Promise(0.5), "patients", "a", records=digests_of_arrays(rows)).commit()
+    back_up(tmp_path / "ledger.db", tmp_path / "copy.tar", quiet)
+    put_back(tmp_path / "copy.tar", tmp_path / "elsewhere/other.db", quiet)
+    again = Ledger(tmp_path / "elsewhere/other.db")
+    assert again.known.counts() == ledger.known.counts() == {"patients": 500}
+    again.allow("copy", "record", 2.0)
+    with pytest.raises(Refused, match="patients"):
+        again.reserve(Promise(0.5), "copy", "b", records=digests_of_arrays(rows))
 
 
 def test_a_damaged_archive_is_refused_before_anything_is_written(tmp_path: Path) -> None:

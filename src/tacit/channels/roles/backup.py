@@ -54,7 +54,7 @@ def back_up(source: Path, archive: Path, say: Say) -> dict[str, Any]:
         "version": VERSION,
         "tacit": __version__,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "single": source.is_file(),
+        "single": source.name if source.is_file() else None,
         "files": {},
     }
     before = os.umask(0o077)  # keys, shares and the secret of noise are in it
@@ -72,6 +72,8 @@ def back_up(source: Path, archive: Path, say: Say) -> dict[str, Any]:
 def _files(source: Path, archive: Path) -> Iterator[Path]:
     if source.is_file():
         yield source
+        beside = source.with_name(source.name + ".known")  # what a ledger knows of its records
+        yield from sorted(beside.glob("*.known"))
         return
     for path in sorted(source.rglob("*")):
         ours = path.is_file() and not path.is_symlink() and not path.name.endswith(LEFT_OUT)
@@ -80,7 +82,7 @@ def _files(source: Path, archive: Path) -> Iterator[Path]:
 
 
 def _name(path: Path, source: Path) -> str:
-    return path.name if source.is_file() else path.relative_to(source).as_posix()
+    return path.relative_to(source.parent if source.is_file() else source).as_posix()
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:
@@ -141,7 +143,9 @@ def put_back(archive: Path, target: Path, say: Say) -> dict[str, Any]:
     try:
         for name, content in _contents(archive, about):
             say(name)
-            path = target if about["single"] else target / name
+            path = target / name
+            if about["single"] is not None:  # and what lies beside it, under the same name
+                path = Path(f"{target}{name.removeprefix(about['single'])}")
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as file:
                 file.write(content)
