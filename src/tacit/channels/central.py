@@ -16,6 +16,7 @@ from tacit.channels.selection import Selection
 from tacit.channels.studies.asked import asked_by_holder, column_names
 from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.data.digests import digests_of
 from tacit.data.records import Records
 from tacit.data.remaining import remaining
 from tacit.data.schema import Schema
@@ -79,7 +80,7 @@ class Central:
         """Reserve the whole promise, run all rounds, charge it."""
         planned = None if self.ledger is None else self.planned_cost(program, schema, promise)
         stay = self._remaining(records)
-        with self._reserved(promise, program, schema, cost=planned) as reservation:
+        with self._reserved(promise, program, schema, records, cost=planned) as reservation:
             return self.rounds(program, stay, schema, promise, reservation)
 
     def planned_cost(
@@ -155,9 +156,9 @@ class Central:
             window, stage = f"window {number}", replace(plan.stage(number), count=1)
             levels = Levels.planned(promise, Plan((stage,)))
             planned = SpendCost.of(levels.planned_releases(), promise.adjacency)
-            reserved = self._reserved(promise, program, schema, window, partition, planned)
+            stay = self._remaining(records)
+            reserved = self._reserved(promise, program, schema, records, window, partition, planned)
             with reserved as reservation:
-                stay = self._remaining(records)
                 holding = Holding(program, first, stay, promise, self.engine.map_sum)
                 total = holding.sum(state, query, stage.sampling, self.randomness)
                 if reservation is not None:
@@ -189,6 +190,7 @@ class Central:
         promise: Promise,
         program: Program[S, M],
         schema: Schema,
+        records: Records,
         part: str | None = None,
         partition: str | None = None,
         cost: SpendCost | None = None,
@@ -203,6 +205,7 @@ class Central:
             part,
             partition=partition,
             cost=cost,
+            records=digests_of(records),
             asked=asked,
         )
 

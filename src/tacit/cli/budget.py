@@ -146,6 +146,30 @@ def settle(reservation: int, spent: bool | None, path: Path | None, as_json: boo
 
 
 @budget.command()
+@click.argument("dataset")
+@click.argument("other")
+@click.option("--reason", required=True, help="Why they look alike, for whoever reads the ledger.")
+@ledger_option
+@json_option
+def distinct(dataset: str, other: str, reason: str, path: Path | None, as_json: bool) -> None:
+    """State that DATASET and OTHER have no records in common, though they look alike.
+
+    From then on they are not compared when a table is charged to one of them.
+    """
+    ledger = _existing(path)
+    ledger.state_distinct(dataset, other, reason)
+    if as_json:
+        return print_document(
+            {"dataset": dataset, "other": other, "reason": reason, "head": ledger.head}
+        )
+    return people().print(
+        f"{dataset} and {other} have separate budgets; the ledger says that this was its holder's "
+        "word.",
+        markup=False,
+    )
+
+
+@budget.command()
 @ledger_option
 @json_option
 def recover(path: Path | None, as_json: bool) -> None:
@@ -222,6 +246,7 @@ def _document(
         "entries": len(entries),
         "head": entries[-1].hash,
         "budgets": [_budget(b) for b in balances],
+        "known_records": ledger.known.counts(),
         "interrupted": [_interrupted(s) for s in interrupted],
         **_decided(ledger, balances),
         "recent": [

@@ -42,6 +42,8 @@ def print_budgets(
     for balance in balances:
         for remark in _remarks(balance):
             console.print(remark + "\n", markup=False)
+    for name, count in sorted(ledger.known.counts().items()):
+        console.print(f"{name}: about {count:,} records are known\n", markup=False)
     for line in decided_lines(ledger, sorted({balance.dataset for balance in balances})):
         console.print(line, markup=False)
     console.print()
@@ -178,6 +180,8 @@ def _words(kind: str, body: dict[str, Any]) -> str:
             return f"reservation {body['reservation']} given back{_whose(body)}"
         case "adopt":
             return f"reservation {body['reservation']}: gone on with"
+        case "distinct":
+            return f"{body['dataset']} is not {body['other']}, by the holder's word"
         case "policy":
             return "a policy is in force"
         case "approve":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,7 +182,7 @@ def _source(
     from tacit.channels.federation.follow import Followed
 
     if study.online is not None:
-        followed = Followed(study, path, outbox, budget.left_out)
+        followed = Followed(study, path, outbox, budget.left_out, budget.pays_now_for)
         return followed.contribute, followed.ready
     records = _records(study, path, budget)
     return from_records(study, records, left_out=budget.left_out), None
@@ -191,19 +192,20 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     """All records, checked; read once if they fit into memory, else anew in every round."""
     import numpy as np
 
+    from tacit.data.digests import Digester
     from tacit.data.encode import Encoded
     from tacit.data.records import ArrayRecords, TableRecords
     from tacit.data.remaining import remaining
     from tacit.errors import InputError
 
     budget.check()  # what the holder's policy forbids is not even read
-    table = remaining(
-        TableRecords(path, learner_of(study).encoder(study.schema)), budget.left_out()
-    )
+    encoder = learner_of(study).encoder(study.schema)
+    table, digester = TableRecords(path, encoder), Digester(encoder.schema)
+    absent = budget.left_out()
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
     with people(as_json=True).status("reading and checking every record …"):
-        for batch in table.batches():
+        for batch in remaining(replace(table, observe=digester.add), absent).batches():
             count += len(batch.X)
             if small:
                 kept.append(batch)
@@ -214,8 +216,9 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
             f"{path} has {count} records; the study takes {least} to {most} from a holder."
         )
     study.promise.check_population(count)
+    budget.pays_for(digester.digests)
     if not small:
-        return table
+        return remaining(table, absent)
     columns = zip(*kept, strict=True)
     whole = Encoded(*(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
     return ArrayRecords(*whole)

@@ -163,6 +163,7 @@ class _Running:
             part,
             self._library.identity,
             joint_cost(pact.averaged, pact.schema, pact.promise, pact.smallest),
+            self._holdings.digests,
             pact.asked,
         )
         self._dataset = dataset

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.batch import Batch
 from tacit.data.encode import Encoded, Encoder
 from tacit.data.tables import read_batches
 from tacit.errors import InputError, UsageError
@@ -47,13 +48,19 @@ class ArrayRecords:
 
 @dataclass(frozen=True, slots=True)
 class TableRecords:
-    """A file or table, read and encoded anew in every pass, so that it may exceed memory."""
+    """A file or table, read and encoded anew in every pass, so that it may exceed memory.
+
+    `observe` is given each batch before it is encoded.
+    """
 
     source: Any
     encoder: Encoder
+    observe: Callable[[Batch], None] | None = None
 
     def batches(self) -> Iterator[Encoded]:
         for batch in read_batches(self.source, self.encoder.schema, batch_rows=BATCH_ROWS):
+            if self.observe is not None:
+                self.observe(batch)
             if batch.rows:
                 yield self.encoder.encode(batch)
 

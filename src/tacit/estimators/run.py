@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.channels.central import Central, Outcome
 from tacit.channels.studies.asked import asked_by_holder
+from tacit.data.digests import digests_of_arrays
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
 from tacit.errors import PromiseError, SchemaError
@@ -21,7 +22,7 @@ from tacit.estimators.randomness import RunDigest, randomness_of
 from tacit.estimators.scaling import Scaling
 from tacit.privacy.accounting import SpendCost, cost
 from tacit.privacy.certificate import Certificate
-from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
 from tacit.privacy.promise import Promise
 from tacit.privacy.release import Release
 from tacit.programs.program import Program
@@ -77,13 +78,21 @@ class Run:
         ledger, name = Ledger(self.estimator.ledger), type(self.estimator).__name__
         self.remarks.append(SCORES_ARE_EXACT)
         cost, dataset = self._planned_cost(), self.estimator.dataset
+        records = self._records()
         if absent := ledger.decisions.left_out(dataset):
             absent.keep(None)  # refused: an array does not say whose its records are
         asked = asked_by_holder(ledger, self.program.name, self._columns())
-        with ledger.reserve(self.promise, dataset, name, cost=cost, asked=asked) as reservation:
+        with ledger.reserve(
+            self.promise, dataset, name, cost=cost, records=records, asked=asked
+        ) as reservation:
             head = ledger.head
             outcome, schema = self._release(reservation)
         return replace(outcome, certificate=replace(outcome.certificate, ledger=head)), schema
+
+    def _records(self) -> RecordDigests:
+        """What is charged: the rows as they were given, and the meaning of their labels."""
+        names = None if self.labels is None else self.labels.names
+        return digests_of_arrays(self.X, self.y, classes=names)
 
     def _planned_cost(self) -> SpendCost | None:
         """Where bounds are stated, the whole plan is known before anything is drawn."""

@@ -18,11 +18,14 @@ import numpy as np
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.studies.study import Study
+from tacit.data.batch import Batch
+from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords, TableRecords
 from tacit.data.remaining import remaining
 from tacit.engines import Serial
 from tacit.errors import InputError
+from tacit.privacy.ledger import RecordDigests
 from tacit.privacy.policy import LeftOut
 from tacit.programs.holding import Holding
 from tacit.programs.program import Query
@@ -43,11 +46,12 @@ class Followed:
         path: Path,
         outbox: Outbox,
         left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
+        pay_for: Callable[[RecordDigests], None] = lambda records: None,
     ) -> None:
         if not path.exists():
             raise InputError(f"{path} does not exist: name the folder or file to watch.")
         self._study, self._path, self._outbox = study, path, outbox
-        self._left_out = left_out
+        self._left_out, self._pay_for = left_out, pay_for
         self._encoder = study.program().encoder(study.schema)
 
     async def ready(self, seconds: float) -> None:
@@ -63,7 +67,8 @@ class Followed:
         program, promise = self._study.program(), self._study.promise
         first, rate = self._study.first_state(), self._study.plan().stage(number).sampling
         left = self._study.take_part.records
-        for name, seen, batches in self._new():
+        digester = Digester(self._encoder.schema)
+        for name, seen, batches in self._new(digester.add):
             count = 0
             for batch in batches:
                 count, left = count + len(batch.X), left - len(batch.X)
@@ -73,6 +78,7 @@ class Followed:
                 holding = Holding(program, first, stay, promise, Serial().map_sum)
                 total += holding.sum(state, query, rate)
             used[name] = seen + count
+        self._pay_for(digester.digests)
         return Sum(total, used)
 
     def _refuse(self) -> NoReturn:
@@ -86,12 +92,14 @@ class Followed:
     def _has_new(self) -> bool:
         return any(len(batch.X) for _, _, batches in self._new() for batch in batches)
 
-    def _new(self) -> Iterator[tuple[str, int, Iterator[Encoded]]]:
+    def _new(
+        self, observe: Callable[[Batch], None] | None = None
+    ) -> Iterator[tuple[str, int, Iterator[Encoded]]]:
         """Each file with how much of it was used, and what comes after that."""
         used = self._outbox.used()
         for path in self._files():
             seen = used.get(path.name, 0)
-            yield path.name, seen, self._after(path, seen)
+            yield path.name, seen, self._after(path, seen, observe)
 
     def _files(self) -> list[Path]:
         if not self._path.is_dir():
@@ -101,9 +109,12 @@ class Followed:
         # Files that are still being written carry another ending until they are whole.
         return sorted(p for p in found if p.suffix not in {".part", ".tmp"})
 
-    def _after(self, path: Path, seen: int) -> Iterator[Encoded]:
+    def _after(
+        self, path: Path, seen: int, observe: Callable[[Batch], None] | None
+    ) -> Iterator[Encoded]:
         with tempfile.TemporaryDirectory() as folder:
-            for batch in TableRecords(_whole_lines(path, Path(folder)), self._encoder).batches():
+            whole = _whole_lines(path, Path(folder))
+            for batch in TableRecords(whole, self._encoder, observe).batches():
                 fresh = max(0, min(seen, len(batch.X)))
                 seen -= fresh
                 if fresh < len(batch.X):

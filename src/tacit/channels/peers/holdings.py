@@ -11,10 +11,12 @@ from pathlib import Path
 
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.pact import Pact
+from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
 from tacit.data.records import TableRecords, whole
 from tacit.data.remaining import remaining_of
 from tacit.errors import InputError
+from tacit.privacy.ledger import RecordDigests
 from tacit.privacy.policy import LeftOut
 
 __all__ = ["Holdings"]
@@ -33,6 +35,7 @@ class Holdings:
         self._pact, self._path, self.first, self.used = pact, path, 0, 0
         self._left_out = left_out
         self.records: Encoded | None = None
+        self.digests: RecordDigests | None = None  # of the whole table
 
     @property
     def part(self) -> str:
@@ -89,4 +92,7 @@ class Holdings:
 
     def _all(self) -> Encoded:
         encoder = self._pact.averaged.encoder(self._pact.schema)
-        return whole(TableRecords(self._path, encoder))
+        digester = Digester(encoder.schema)
+        found = whole(TableRecords(self._path, encoder, digester.add))
+        self.digests = digester.digests
+        return found

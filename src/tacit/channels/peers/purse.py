@@ -16,7 +16,7 @@ from tacit.channels.studies.checks import parallel_problem
 from tacit.crypto.signing import digest
 from tacit.errors import Refused
 from tacit.privacy.accounting import SpendCost
-from tacit.privacy.ledger import Ledger, Reservation
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation
 from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise
 
@@ -37,7 +37,8 @@ class Purse(Protocol):
 class LedgerPurse:
     """In the holder's ledger. `part` names the records; None: all of the data set. `identity` is
     that of the folder which knows the parts; without one, the part is nobody else's. `cost` is
-    that of one aggregation."""
+    that of one aggregation. `records` are those of the table: Refused if they are known as another
+    data set's."""
 
     def __init__(
         self,
@@ -48,19 +49,22 @@ class LedgerPurse:
         part: str | None,
         identity: str | None = None,
         cost: SpendCost | None = None,
+        records: RecordDigests | None = None,
         asked: Asked | None = None,
     ) -> None:
         problem = None if part is None else parallel_problem(promise)
         if problem is not None:
             raise Refused(f"a part of the data set has no budget of its own here: {problem}.")
         self._promise, self._ledger, self._dataset = promise, ledger, dataset
-        self._network, self._part = network, part
-        self._cost, self._asked = cost, asked
+        self._network, self._part, self._cost = network, part, cost
+        self._records, self._asked = records, asked
         if asked is not None:
             ledger.decisions.check(promise, dataset, asked)  # refused at once, not for want of ε
         counted_by = (identity or secrets.token_hex(16))[:16]
         self._partition = None if part is None else f"peers {network[:16]} by {counted_by}"
         self._settle_interrupted()
+        if records is not None:
+            ledger.refuse_known(dataset, records)  # rather than in the middle of forming a group
 
     @property
     def able(self) -> bool:
@@ -84,6 +88,7 @@ class LedgerPurse:
             self._part,
             partition=self._partition,
             cost=self._cost,
+            records=self._records,
             asked=self._asked,
         )
 

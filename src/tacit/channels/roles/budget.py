@@ -13,7 +13,7 @@ from tacit.channels.studies.study import Study
 from tacit.crypto.signing import digest
 from tacit.errors import BudgetExceeded, Refused
 from tacit.privacy.accounting import SpendCost
-from tacit.privacy.ledger import Ledger, Reservation, Spend
+from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
 from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
@@ -62,6 +62,7 @@ class LedgerBudget:
         self._held: dict[str | None, Reservation] = {}
         self._spent: set[str | None] = set()
         self._identity = secrets.token_hex(16)  # until we are told whose we are
+        self._records: RecordDigests | None = None
 
     @classmethod
     def of(
@@ -77,6 +78,15 @@ class LedgerBudget:
             cost=cost or (lambda number: _planned(study, number)),
             asked=asked_by(study),
         )
+
+    def pays_for(self, records: RecordDigests) -> None:
+        """Say which records all rounds are about, before anything is reserved."""
+        self._records = records
+
+    def pays_now_for(self, records: RecordDigests) -> None:
+        """Say which records an open window is about, before anything is drawn; Refused if they are
+        known as another data set's."""
+        self._ledger.know(self._dataset, records)
 
     def check(self) -> None:
         """Refused if the holder's policy forbids it, however little was spent."""
@@ -104,6 +114,8 @@ class LedgerBudget:
     def _hold(self, part: str | None, number: int) -> None:
         wanted = (self._promise, self._dataset, self._purpose, part)
         resumed = self._ledger.resume(*wanted, identity=self._ledger_identity)
+        if resumed is not None and self._records is not None:
+            self._ledger.know(self._dataset, self._records)  # a crash may have come before
         self._held[part] = resumed or self._reserved(part, number)
 
     def _reserved(self, part: str | None, number: int) -> Reservation:
@@ -119,6 +131,7 @@ class LedgerBudget:
                 partition=partition,
                 cost=self._cost(number),
                 identity=self._identity,
+                records=self._records,
                 asked=self._asked,
             )
         except BudgetExceeded as error:

@@ -10,6 +10,7 @@ recompute.py  the same sums a second time, by other code
 holder.py     what its holder decides beside budgets, and decisions.py: what follows from it
 checks.py     what callers give, checked
 chain.py      the SQLite file and the hash chain in it
+known.py      which records were charged, and to which data set; known_file.py: their digests
 carried.py    ledgers of older versions
 seen.py       how far this machine has seen a ledger
 owner.py      the clock, and which process made a reservation
@@ -21,6 +22,7 @@ from tacit.privacy.ledger.accounts import Balance
 from tacit.privacy.ledger.amounts import Amount
 from tacit.privacy.ledger.chain import Entry
 from tacit.privacy.ledger.filter import Composition
+from tacit.privacy.ledger.known import RecordDigests
 from tacit.privacy.ledger.ledger import Ledger
 from tacit.privacy.ledger.owner import Owner, Surroundings
 from tacit.privacy.ledger.reservation import Reservation
@@ -33,6 +35,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "Owner",
+    "RecordDigests",
     "Reservation",
     "Spend",
     "Surroundings",

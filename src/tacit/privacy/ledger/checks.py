@@ -9,7 +9,15 @@ from tacit.privacy.ledger.amounts import Amount
 from tacit.privacy.ledger.filter import Composition
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
-__all__ = ["adjacency_of", "charged_of", "composition_of", "label", "most_of", "unit_of"]
+__all__ = [
+    "adjacency_of",
+    "charged_of",
+    "composition_of",
+    "distinct_of",
+    "label",
+    "most_of",
+    "unit_of",
+]
 
 
 def unit_of(unit: Unit | str) -> Unit:
@@ -30,6 +38,14 @@ def most_of(name: str, number: int | None) -> int | None:
     if number is not None and number < 1:
         raise UsageError(f"{name} must be a whole number from 1 on, not {number!r}.")
     return number
+
+
+def distinct_of(dataset: str, other: str, reason: str) -> dict[str, str]:
+    """The statement that two data sets have no records in common."""
+    if dataset == other:
+        raise UsageError(f"name two data sets, not {dataset!r} twice.")
+    named = {"dataset": dataset, "other": other, "reason": reason}
+    return {name: label(name, text) for name, text in named.items()}
 
 
 def charged_of(

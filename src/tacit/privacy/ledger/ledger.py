@@ -23,21 +23,22 @@ from tacit.privacy.ledger.checks import (
     adjacency_of,
     charged_of,
     composition_of,
+    distinct_of,
     label,
     most_of,
     unit_of,
 )
 from tacit.privacy.ledger.filter import Composition
 from tacit.privacy.ledger.holder import HolderDecisions
+from tacit.privacy.ledger.known import KnownRecords, RecordDigests
 from tacit.privacy.ledger.owner import Fate, Surroundings
 from tacit.privacy.ledger.recompute import check_recomputed
 from tacit.privacy.ledger.reservation import (
     Draft,
     Reservation,
     amount_text,
-    commit,
-    release,
     report_interrupted,
+    settle,
 )
 from tacit.privacy.ledger.state import Spend, State
 from tacit.privacy.policy.rules import Asked
@@ -68,6 +69,7 @@ class Ledger:
     def _prepare(self, path: str | os.PathLike[str], surroundings: Surroundings | None) -> None:
         self.path = Path(path).expanduser().resolve()
         self._file = LedgerFile(self.path)
+        self.known = KnownRecords(self.path)
         self._surroundings = surroundings or Surroundings()
         self._state = State()
 
@@ -141,16 +143,17 @@ class Ledger:
 
         def decide(state: State) -> Draft:
             spend = state.spend(reservation_id)
-            if self._surroundings.fate(spend.owner) is Fate.RUNNING:
-                raise Refused(
-                    f"reservation {reservation_id} belongs to process {spend.owner.pid}, which "
-                    "still runs and will settle it itself; stop that process first."
-                )
-            if spent:
-                return commit(spend, spend.promise, None, settled=True)
-            return release(spend, settled=True)
+            return settle(spend, self._surroundings.fate(spend.owner), spent)
 
         self._append(decide)
+
+    def state_distinct(self, dataset: str, other: str, reason: str) -> None:
+        """Note that two data sets have no records in common, though their records look alike.
+
+        From then on they are not compared. `reason` is for whoever reads the ledger.
+        """
+        body = distinct_of(dataset, other, reason)
+        self._append(lambda state: ("distinct", body))
 
     # ── the spender's side ──
 
@@ -164,6 +167,7 @@ class Ledger:
         partition: str | None = None,
         cost: SpendCost | None = None,
         identity: str | None = None,
+        records: RecordDigests | None = None,
         asked: Asked | None = None,
     ) -> Reservation:
         """Set `promise` aside, or raise BudgetExceeded; on return it is on the disk.
@@ -172,6 +176,7 @@ class Ledger:
                    their costs compose in parallel (left out, the purpose names the partition)
         cost       of all planned releases together; without it nothing but (ε, δ) is known
         identity   of the outbox or journal that will draw; only that one can `resume`
+        records    that are charged: Refused if they are known as another data set's (known.py)
         asked      what it is for: demanded where a policy is in force
         """
         charged = charged_of(promise, purpose, part, partition, cost)
@@ -193,7 +198,23 @@ class Ledger:
             state.check(dataset, charged, promise, asked, self._clock())
             return "reserve", body
 
-        return Reservation(self, self._append(decide), promise, dataset)
+        def reserve() -> Reservation:
+            return Reservation(self, self._append(decide), promise, dataset)
+
+        if records is None:
+            return reserve()
+        return self.known.charging(dataset, records, self._now().distinct, reserve)
+
+    def refuse_known(self, dataset: str, records: RecordDigests) -> None:
+        """Refused, as `reserve` would, if the records are known as another data set's."""
+        with self.known.locked():
+            self.known.check(dataset, records, self._now().distinct)
+
+    def know(self, dataset: str, records: RecordDigests) -> None:
+        """Note which records an open reservation is for; Refused as `reserve` would."""
+        with self.known.locked():
+            self.known.check(dataset, records, self._now().distinct)
+            self.known.add(dataset, records)
 
     def resume(
         self,
@@ -350,19 +371,8 @@ class Ledger:
         return newer
 
     def _open_or_create(self) -> None:
-        if not self.path.exists():
-            mark = seen.mark_at(self.path)
-            if mark is not None:
-                raise LedgerTampered(
-                    f"there is no ledger at {self.path}, where this machine has seen one with "
-                    f"{mark.seq} entries: it is not made anew. {seen.remedy(self.path)}"
-                )
+        if not seen.is_there(self.path):
             self._create()
-        if self.path.is_file() and self.path.stat().st_size == 0:
-            raise LedgerTampered(
-                f"{self.path} is empty, which a ledger never is: it was cut off, or is none. "
-                f"{seen.remedy(self.path)}"
-            )
         hashes = self._read_all()
         seen.check_history(self.path, self.id, hashes)
         self._note()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import Refused, UsageError
 from tacit.privacy.ledger.checks import label
+from tacit.privacy.ledger.owner import Fate
 from tacit.privacy.ledger.state import Spend, State
 from tacit.privacy.promise import Promise
 
@@ -16,7 +18,15 @@ if TYPE_CHECKING:
 
     from tacit.privacy.ledger.ledger import Ledger
 
-__all__ = ["Draft", "Reservation", "amount_text", "commit", "release", "report_interrupted"]
+__all__ = [
+    "Draft",
+    "Reservation",
+    "amount_text",
+    "commit",
+    "release",
+    "report_interrupted",
+    "settle",
+]
 
 log = logging.getLogger("tacit.ledger")
 
@@ -108,6 +118,18 @@ def release(spend: Spend, settled: bool = False) -> Draft:
             raise Refused(problem + f"Charge it: tacit budget settle {spend.id} --spent")
         raise UsageError(problem + "Commit it.")
     return "release", {"reservation": spend.id, "settled": settled}
+
+
+def settle(spend: Spend, fate: Fate, spent: bool) -> Draft:
+    """By the holder's word."""
+    if fate is Fate.RUNNING:
+        raise Refused(
+            f"reservation {spend.id} belongs to process {spend.owner.pid}, which "
+            "still runs and will settle it itself; stop that process first."
+        )
+    if spent:
+        return commit(spend, spend.promise, None, settled=True)
+    return release(spend, settled=True)
 
 
 def amount_text(epsilon: float, delta: float) -> dict[str, str]:

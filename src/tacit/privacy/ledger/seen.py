@@ -18,7 +18,7 @@ from tacit.errors import LedgerTampered, UsageError
 from tacit.home import tacit_home
 from tacit.whole_file import write_whole
 
-__all__ = ["Mark", "check_history", "forget", "mark_at", "note", "remedy"]
+__all__ = ["Mark", "check_history", "forget", "is_there", "mark_at", "note", "remedy"]
 
 log = logging.getLogger("tacit.ledger")
 
@@ -37,6 +37,23 @@ def mark_at(path: Path) -> Mark | None:
     """What was seen of the ledger at this path."""
     named = _read(_place("path", str(path)))
     return None if named is None else _read(_place("ledger", named.ledger)) or named
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a ledger; LedgerTampered if there was one, or one that was not empty."""
+    if not path.exists():
+        mark = mark_at(path)
+        if mark is None:
+            return False
+        raise LedgerTampered(
+            f"there is no ledger at {path}, where this machine has seen one with "
+            f"{mark.seq} entries: it is not made anew. {remedy(path)}"
+        )
+    if path.is_file() and path.stat().st_size == 0:
+        raise LedgerTampered(
+            f"{path} is empty, which a ledger never is: it was cut off, or is none. {remedy(path)}"
+        )
+    return True
 
 
 def note(path: Path, mark: Mark) -> None:

@@ -89,6 +89,7 @@ class State:
     charged: dict[str, tuple[Charged, ...]] = field(default_factory=dict)
     open: dict[int, Spend] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
+    distinct: frozenset[frozenset[str]] = frozenset()
     history: dict[str, tuple[Settled, ...]] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
@@ -133,6 +134,8 @@ class State:
                 self._release(entry)
             case "recover":
                 self._recover(entry)
+            case "distinct":
+                self._distinguish(entry)
             case kind if kind in KINDS:
                 self.decisions = self.decisions.after(entry)
             case _:
@@ -233,6 +236,13 @@ class State:
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
             closed.recount(self.charged.get(key[0], ()), account.spent_under)
+
+    def _distinguish(self, entry: Entry) -> None:
+        """Two data sets have no records in common, by the holder's word."""
+        pair = frozenset((str(entry.body["dataset"]), str(entry.body["other"])))
+        if len(pair) < 2:
+            raise ValueError("a data set is not distinct from itself")
+        self.distinct |= {pair}
 
     def _close(self, entry: Entry) -> Spend:
         number = entry.body["reservation"]
