@@ -5,10 +5,14 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, LedgerTampered, Refused, UsageError
@@ -153,6 +157,58 @@ def test_a_study_that_is_run_again_counts_twice(ledger: Ledger) -> None:
     refused(ledger, "epsilon_per_study")
     other = Asked(program="logistic", columns=(), author=None, study="6" * 64)
     reserve(ledger, asked=other).commit()
+
+
+class Year(NamedTuple):
+    """A spend as the slow reference keeps it; `end` is None while it is only reserved."""
+
+    epsilon: Fraction
+    end: datetime | None
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["commit", "release", "hold", "settle"]),
+        st.sampled_from([0.1, 0.25, 0.4]),
+        st.integers(0, 300),
+    ),
+    max_size=12,
+)
+
+
+@given(steps)
+@settings(max_examples=30)
+def test_the_year_agrees_with_a_slow_reference(taken: list[tuple[str, float, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        clock = Clock()
+        ledger = Ledger(Path(folder) / "ledger.db", clock)
+        ledger.allow("patients", "record", 1000.0)
+        ledger.decisions.use(policy(epsilon_per_year=1.0))
+        spends: list[Year] = []
+        open_ones: list[tuple[Any, int]] = []
+        for what, epsilon, days in taken:
+            clock.wait(days=days)
+            if what == "settle" and open_ones:
+                held, place = open_ones.pop()
+                held.commit()
+                spends[place] = Year(spends[place].epsilon, clock.at)
+                continue
+            asked = Fraction(str(epsilon))
+            since = clock.at - timedelta(days=365)
+            used = sum(s.epsilon for s in spends if s.end is None or s.end > since)
+            if used + asked > 1:
+                refused(ledger, "epsilon_per_year", epsilon)
+                continue
+            held = reserve(ledger, epsilon)
+            if what == "release":
+                held.release()
+            elif what == "commit":
+                held.commit()
+                spends.append(Year(asked, clock.at))
+            else:
+                open_ones.append((held, len(spends)))
+                spends.append(Year(asked, None))
+        ledger.verify()
 
 
 # ── who may change it ──

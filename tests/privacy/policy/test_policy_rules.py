@@ -97,6 +97,13 @@ def test_columns_without_names_and_networks_for_all_are_refused() -> None:
     assert broken(policy(authors=[KEYS[1]]), asked(author=None)) == ["datasets.patients.authors"]
 
 
+def test_nothing_of_a_hostile_study_acts_on_a_terminal() -> None:
+    hostile = asked(program="\x1b[2J", columns=("\x07" * 1000, "\u202e"))
+    found = policy(programs=[], columns=[]).broken("patients", Promise(1.0), hostile)
+    assert len(found) == 2
+    assert all(str(one).isprintable() and len(str(one)) < 500 for one in found)
+
+
 def test_trust_asks_nothing_where_servers_add_no_noise() -> None:
     assert broken(policy(trust=1), asked(parts=None)) == []
 

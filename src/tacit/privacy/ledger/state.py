@@ -286,8 +286,9 @@ class State:
     ) -> None:
         """Refused or BudgetExceeded, unless what the holder has decided permits the spend and every
         account of the data set covers it too."""
-        study = None if asked is None else asked.study
-        totals = self.totals_with(dataset, promise, study, now, spend)
+        totals = Totals.first(promise)
+        if self.decisions.policy is not None and asked is not None:
+            totals = self.totals_with(dataset, promise, asked.study, now, spend)
         self.decisions.check(dataset, promise, asked, totals)
         own, others = self.account(dataset, spend.unit), self.open_of(dataset)
         trial = self.copy()

@@ -98,8 +98,8 @@ class Rules:
         if self.approval == "each study" and approved < needed:
             yield Broken(
                 "approval",
-                f"with {approved} approver's signature(s)",
-                f"with {needed} ({self.approval})",
+                f"a study with {approved} approvals",
+                f"one with {needed}",
                 "An approver signs it: tacit policy approve STUDY --dataset NAME"
                 if asked.study is not None
                 else "What has no study file cannot be approved: have one written.",
@@ -107,7 +107,7 @@ class Rules:
 
     def _what(self, asked: Asked, promise: Promise) -> Iterator[Broken]:
         if self.programs is not None and asked.program not in self.programs:
-            yield Broken("programs", asked.program, _some(self.programs), _CHANGE)
+            yield Broken("programs", _some([asked.program]), _some(self.programs), _CHANGE)
         if self.columns is not None:
             names = ("columns without names",) if asked.columns is None else asked.columns
             extra = [name for name in names if name not in self.columns]
@@ -181,7 +181,13 @@ def _shown(value: Number) -> str:
 
 def _some(names: tuple[str, ...] | list[str]) -> str:
     more = f" and {len(names) - SEVERAL} more" if len(names) > SEVERAL else ""
-    return (", ".join(names[:SEVERAL]) + more) or "none"
+    return (", ".join(map(_printable, names[:SEVERAL])) + more) or "none"
+
+
+def _printable(name: str) -> str:
+    """Names come from others' files: nothing in them may act on a terminal."""
+    short = name[:64]
+    return short if short.isprintable() else ascii(short)
 
 
 def _keys(names: tuple[str, ...]) -> str:
