@@ -89,7 +89,7 @@ def window(ledger: Ledger, tmp_path: Path) -> Callable[[str, str, Path], object]
     def run(outbox: str, dataset: str, path: Path) -> object:
         box = boxes.setdefault(outbox, Outbox(tmp_path / f"{outbox}-{len(boxes)}.db", study.digest))
         budget = LedgerBudget.of(study, ledger, dataset)
-        followed = Followed(study, path, box, budget.pays_now_for)
+        followed = Followed(study, path, box, pay_for=budget.pays_now_for)
         return followed.contribute(1, study.first_state(), study.plan().stage(1).query)
 
     return run

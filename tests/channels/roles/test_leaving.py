@@ -96,11 +96,12 @@ def test_who_is_left_out_is_counted_as_used_and_not_summed(tmp_path: Path) -> No
     outbox = Outbox(MEMORY, study.digest)
     query, state = study.plan().stage(1).query, study.first_state()
     file.write_text("who,ward\n" + "\n".join(rows) + "\n")
-    followed = Followed(study, file, outbox, absent)
+    followed = Followed(study, file, outbox, left_out=absent)
     whole = followed.contribute(1, state, query)
     ledger.decisions.leave_out("patients", ["anna"])
     rest = followed.contribute(1, state, query)
-    assert rest.used == whole.used == {"new.csv": 4}
+    assert [(note.name, note.start, len(note.links)) for note in rest.used] == [("new.csv", 0, 4)]
+    assert np.array_equal(rest.used[0].links, whole.used[0].links)
     file.write_text("who,ward\nbea,b\ncleo,c\n")
     alone = Followed(study, file, Outbox(MEMORY, study.digest)).contribute(1, state, query)
     assert np.array_equal(rest.total, alone.total)
