@@ -175,7 +175,8 @@ def distinct(dataset: str, other: str, reason: str, path: Path | None, as_json: 
 def recover(path: Path | None, as_json: bool) -> None:
     """Go on with an older copy of the ledger, or with a new one where none is left.
 
-    What it lacks was spent and is not known: every budget is closed until you set it anew.
+    What it lacks was spent and is not known: every budget is closed until you set it anew, and what
+    is still reserved counts as spent.
     """
     from tacit.privacy.ledger import Ledger
 
@@ -187,7 +188,8 @@ def recover(path: Path | None, as_json: bool) -> None:
     return people().print(
         f"{ledger.path} is in use again, with {len(ledger.entries())} entries. Every budget is "
         "closed; set what may be spent with `tacit budget allow`, knowing what is missing. "
-        "Policies, revocations and people left out since then are missing too: enter them first.",
+        "The policy that this machine has seen in force stays in force; revocations and people left "
+        "out since then are missing: enter them first.",
         markup=False,
     )
 

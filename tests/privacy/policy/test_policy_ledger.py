@@ -272,9 +272,7 @@ def test_going_on_with_an_older_copy_does_not_shake_off_the_policy(
     (tmp_path / "ledger.db").write_bytes(before)
     older = Ledger.recover(tmp_path / "ledger.db")
     older.allow("patients", "record", 1000.0)
-    with pytest.raises(Refused, match=f"policy with digest {found.digest} was in force"):
-        reserve(older)
-    older.decisions.use(found)
+    assert older.decisions.policy == found
     reserve(older)
     with pytest.raises(Refused, match="programs"):
         reserve(older, asked=Asked(program="pca", columns=(), author=None))

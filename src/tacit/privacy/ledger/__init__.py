@@ -13,6 +13,7 @@ chain.py      the SQLite file and the hash chain in it
 known.py      which records were charged, and to which data set; known_file.py: their digests
 carried.py    ledgers of older versions
 seen.py       how far this machine has seen a ledger
+recovery.py   what an older copy, or a new ledger, is told when it takes the place of one
 owner.py      the clock, and which process made a reservation
 """
 

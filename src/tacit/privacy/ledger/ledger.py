@@ -8,7 +8,6 @@ leave too much charged, never too little.
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -33,6 +32,7 @@ from tacit.privacy.ledger.holder import HolderDecisions
 from tacit.privacy.ledger.known import KnownRecords, RecordDigests
 from tacit.privacy.ledger.owner import Fate, Surroundings
 from tacit.privacy.ledger.recompute import check_recomputed
+from tacit.privacy.ledger.recovery import recovery
 from tacit.privacy.ledger.reservation import (
     Draft,
     Reservation,
@@ -79,19 +79,19 @@ class Ledger:
     ) -> Self:
         """Go on with an older copy, or with a new ledger where none is left, by the holder's word.
 
-        What is missing is not known, so every budget is closed until the holder sets it anew.
+        What is missing is not known, so every budget is closed until the holder sets it anew, and
+        whatever is still reserved counts as drawn. The policy that was in force stays in force.
         """
         ledger = cls.__new__(cls)
         ledger._prepare(path, surroundings)
-        mark = seen.mark_at(ledger.path)
         if ledger.path.is_file() and ledger.path.stat().st_size == 0:
             ledger.path.unlink()
         if not ledger.path.exists():
             ledger._create()
         ledger._read_all()
-        seen.forget(ledger.path, ledger.id)
-        noted = asdict(mark) if mark else None
-        ledger._append(lambda state: ("recover", {"seen": noted}))
+        # The entry first: until it is on the disk, the marks still say that something is missing.
+        ledger._append(lambda state: ("recover", recovery(ledger.path, state)))
+        seen.replace(ledger.path, ledger._mark())
         return ledger
 
     # ── the holder's side ──
@@ -396,8 +396,11 @@ class Ledger:
         self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
 
     def _note(self) -> None:
-        state, policy = self._state, self._state.decisions.policy_digest
-        seen.note(self.path, seen.Mark(state.ledger, state.seq, state.head, policy))
+        seen.note(self.path, self._mark())
+
+    def _mark(self) -> seen.Mark:
+        state = self._state
+        return seen.Mark(state.ledger, state.seq, state.head, state.decisions.policy_text)
 
     def _timestamp(self) -> str:
         return self._clock().isoformat(timespec="milliseconds")

@@ -235,8 +235,10 @@ class State:
         self._recount(spend.dataset)
 
     def _recover(self, entry: Entry) -> None:
-        """An older copy is in use: what it lacks is not known, so nothing may be spent from it."""
-        self.decisions = self.decisions.recovered((entry.body["seen"] or {}).get("policy"))
+        """An older copy is in use. What it lacks is not known, so nothing may be spent from it; and
+        noise may have been drawn since under whatever it has reserved."""
+        self.decisions = self.decisions.recovered(entry.body.get("policy"), entry.seq)
+        self.open = {number: replace(spend, drawn=True) for number, spend in self.open.items()}
         for key, account in self.accounts.items():
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
