@@ -103,7 +103,7 @@ class LedgerBudget:
         """Windows that a crash left open were begun: they are charged when we settle."""
         self._identity = identity
         for spend in self._open():
-            if spend.identity == self._ledger_identity:
+            if spend.belongs_to(self._ledger_identity):
                 self._hold(spend.part, 0)
 
     def reserve(self, number: int) -> None:
@@ -150,7 +150,8 @@ class LedgerBudget:
     def _give_back_abandoned(self) -> None:
         """What runs with other folders had reserved and never drawn."""
         for spend in self._ledger.interrupted():
-            if self._is_ours(spend) and not spend.drawn and spend.identity != self._ledger_identity:
+            ours = self._is_ours(spend) and not spend.belongs_to(self._ledger_identity)
+            if ours and not spend.drawn:
                 self._ledger.settle(spend.id, spent=False)
 
     def spend(self, number: int) -> None:

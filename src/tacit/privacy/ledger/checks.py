@@ -20,6 +20,9 @@ __all__ = [
 ]
 
 
+MAX_MOST = 10**6
+
+
 def unit_of(unit: Unit | str) -> Unit:
     return Promise(1.0, unit=unit).unit  # type: ignore[arg-type]  # raises what to do
 
@@ -35,8 +38,11 @@ def composition_of(name: Composition | str) -> Composition:
 
 
 def most_of(name: str, number: int | None) -> int | None:
-    if number is not None and number < 1:
-        raise UsageError(f"{name} must be a whole number from 1 on, not {number!r}.")
+    """How many of one unit another has at most; no promise survives so many steps as the limit."""
+    if number is None:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_MOST:
+        raise UsageError(f"{name} must be a whole number from 1 to {MAX_MOST}, not {number!r}.")
     return number
 
 

@@ -30,7 +30,7 @@ from tacit.privacy.ledger.checks import (
 from tacit.privacy.ledger.filter import Composition
 from tacit.privacy.ledger.holder import HolderDecisions
 from tacit.privacy.ledger.known import KnownRecords, RecordDigests
-from tacit.privacy.ledger.owner import Fate, Surroundings
+from tacit.privacy.ledger.owner import Fate, Surroundings, entry_time
 from tacit.privacy.ledger.recompute import check_recomputed
 from tacit.privacy.ledger.recovery import recovery
 from tacit.privacy.ledger.reservation import (
@@ -229,7 +229,7 @@ class Ledger:
 
         For work that goes on after a crash: it was paid for once, and is not paid for again. Only
         who has what was drawn can go on with it, and shows that by its `identity`; one that starts
-        afresh would draw a second time.
+        afresh would draw a second time. Without one, only what version 0.1 reserved is found.
         """
         wanted = (dataset, promise, purpose, part)
         found: list[int] = []
@@ -245,7 +245,7 @@ class Ledger:
                         f"process {spend.owner.pid} is at work on {purpose} already (reservation "
                         f"{spend.id}). Wait for it, or stop it first."
                     )
-                if spend.identity != identity:
+                if not spend.belongs_to(identity):
                     continue
                 found.append(spend.id)
                 owner = self._surroundings.owner().as_body()
@@ -339,11 +339,11 @@ class Ledger:
         All of it happens under the file's write lock; nothing of the caller's runs there. Returns
         the number of the newest entry, which is the one written unless the decision was None.
         """
-        at = self._timestamp()
         with self._file.writing() as transaction:
             state = self._caught_up(transaction)
             draft = decide(state)
             if draft:
+                at = entry_time(self._clock(), state.at)
                 entry = Entry.following(state.seq, state.head, at, *draft)
                 state.apply(entry)  # what the fold would not accept is never written
                 transaction.append(entry)
@@ -393,7 +393,8 @@ class Ledger:
 
     def _create(self) -> None:
         body = {"ledger": secrets.token_hex(16), "version": VERSION}
-        self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
+        at = entry_time(self._clock(), State().at)
+        self._file.create(Entry.following(*_START, at, "open", body))
 
     def _note(self) -> None:
         seen.note(self.path, self._mark())
@@ -401,9 +402,6 @@ class Ledger:
     def _mark(self) -> seen.Mark:
         state = self._state
         return seen.Mark(state.ledger, state.seq, state.head, state.decisions.policy_text)
-
-    def _timestamp(self) -> str:
-        return self._clock().isoformat(timespec="milliseconds")
 
     def _clock(self) -> datetime:
         return self._surroundings.now()
