@@ -37,7 +37,7 @@ def composition_of(name: Composition | str) -> Composition:
     return Composition(name)
 
 
-def most_of(name: str, number: int | None) -> int | None:
+def most_of(name: str, number: object) -> int | None:
     """How many of one unit another has at most; no promise survives so many steps as the limit."""
     if number is None:
         return None

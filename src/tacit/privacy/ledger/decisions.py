@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import Refused, TacitError, UsageError
-from tacit.privacy.policy.policy import Approval, Policy
+from tacit.privacy.policy.policy import Approval, Policy, distinct_digest
 from tacit.privacy.policy.rules import Asked, Totals
 from tacit.privacy.promise import Promise
 
@@ -115,6 +115,21 @@ class Decisions:
             )
         signed = self.approvals.get((asked.study or "", dataset), frozenset())
         self.policy.check(dataset, promise, asked, totals, signed)
+
+    def check_distinct(self, dataset: str, other: str, reason: str) -> None:
+        """A second budget for records that look the same is up to a policy's approvers."""
+        if self.policy is None:
+            return
+        place = distinct_digest(dataset, other, reason), min(dataset, other)
+        signed = self.approvals.get(place, frozenset()) & set(self.policy.approvers)
+        if len(signed) < self.policy.needed:
+            raise Refused(
+                f"that data sets {dataset!r} and {other!r} have no records in common gives the "
+                f"same records a second budget, if it is wrong: under policy {self.policy.name!r} "
+                f"{self.policy.needed} of its approvers must sign it, with this reason; "
+                f"{len(signed)} have. An approver writes it: tacit budget distinct … --out FILE; "
+                "then: tacit budget distinct … --from FILE"
+            )
 
     def refuse_revoked(self, dataset: str) -> None:
         if dataset in self.revoked:

@@ -131,6 +131,7 @@ class Ledger:
         allowed = Amount.of(ceiling, promise.delta)
 
         def decide(state: State) -> Draft:
+            state.check_name(dataset)
             state.check_allow(dataset, promise.unit, body)
             chosen = stated or state.composition_for(dataset, allowed)
             return "allow", {**body, "composition": str(chosen)}
@@ -150,10 +151,16 @@ class Ledger:
     def state_distinct(self, dataset: str, other: str, reason: str) -> None:
         """Note that two data sets have no records in common, though their records look alike.
 
-        From then on they are not compared. `reason` is for whoever reads the ledger.
+        From then on they are not compared. `reason` is for whoever reads the ledger. Under a
+        policy enough approvers must have signed it (`decisions.approve`).
         """
         body = distinct_of(dataset, other, reason)
-        self._append(lambda state: ("distinct", body))
+
+        def decide(state: State) -> Draft:
+            state.decisions.check_distinct(dataset, other, reason)
+            return "distinct", body
+
+        self._append(decide)
 
     # ── the spender's side ──
 

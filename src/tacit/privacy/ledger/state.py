@@ -28,6 +28,7 @@ from tacit.privacy.ledger.filter import Composition, can_filter
 from tacit.privacy.ledger.history import Settled, sums, within_year
 from tacit.privacy.ledger.owner import Owner, later
 from tacit.privacy.ledger.units import RANK, Most
+from tacit.privacy.policy.policy import folded
 from tacit.privacy.policy.rules import Asked, Totals
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
@@ -246,9 +247,14 @@ class State:
 
     def _distinguish(self, entry: Entry) -> None:
         """Two data sets have no records in common, by the holder's word."""
-        pair = frozenset((str(entry.body["dataset"]), str(entry.body["other"])))
+        body = entry.body
+        pair = frozenset((str(body["dataset"]), str(body["other"])))
         if len(pair) < 2:
             raise ValueError("a data set is not distinct from itself")
+        try:
+            self.decisions.check_distinct(body["dataset"], body["other"], body["reason"])
+        except Refused as error:
+            raise ValueError(str(error)) from error
         self.distinct |= {pair}
 
     def _close(self, entry: Entry) -> Spend:
@@ -258,6 +264,19 @@ class State:
         return self.open.pop(number)
 
     # ── deciding ──
+
+    def check_name(self, dataset: str) -> None:
+        """UsageError for a new name that reads as a known one: it would have fresh limits."""
+        decided, tables = self.decisions, self.decisions.policy
+        names = {name for name, _ in self.accounts} | {*decided.revoked, *decided.left_out}
+        if dataset in names:
+            return
+        for name in sorted(names | set(tables.datasets if tables else ())):
+            if name != dataset and folded(name) == folded(dataset):
+                raise UsageError(
+                    f"data set {dataset!r} is called {name!r} here, but for capitals or the way "
+                    "that letters are stored: write it so, or give it quite another name."
+                )
 
     def accounts_of(self, dataset: str) -> list[Account]:
         return [account for (name, _), account in self.accounts.items() if name == dataset]
