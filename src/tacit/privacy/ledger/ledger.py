@@ -181,7 +181,9 @@ class Ledger:
 
         part       names a part of the data set's units; parts of one `partition` are disjoint, and
                    their costs compose in parallel (left out, the purpose names the partition)
-        cost       of all planned releases together; without it nothing but (ε, δ) is known
+        cost       of all planned releases together, at most the promise; without it nothing but
+                   (ε, δ) is known. That no less is drawn than it says is the caller's word, as is
+                   that parts are disjoint
         identity   of the outbox or journal that will draw; only that one can `resume`
         records    that are charged: Refused if they are known as another data set's (known.py)
         asked      what it is for: demanded where a policy is in force
