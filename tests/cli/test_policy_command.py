@@ -417,3 +417,25 @@ def test_a_holder_refuses_noise_that_its_trust_does_not_bear(
         tacit("policy", "check", study, "--dataset", "course")
     else:
         refused_by(tacit, "trust", "join", study, "--data", "course.csv")
+
+
+def test_approvers_sign_that_two_data_sets_are_distinct(tacit: Any) -> None:
+    keys = [SigningKey.of_holder()]
+    tacit("keys", "new", "board")
+    keys.append(SigningKey.load_or_create(tacit_home() / "keys" / "board.pem"))
+    document = {
+        "format": "tacit policy 1",
+        "name": "clinic",
+        "approvers": [key.public_key for key in keys],
+        "needed": 2,
+        "datasets": {"*": {}},
+    }
+    ledger = Ledger(ledger_path())
+    ledger.decisions.use(Policy.from_dict(document).signed(keys[0]).signed(keys[1]))
+    words = ("budget", "distinct", "a", "b", "--reason", "two clinics")
+    assert "1 have" in tacit(*words, code=4).err  # the holder is one of them
+    tacit(*words, "--key", "board", "--out", "yes.toml")
+    assert "approves something else" in tacit(*words[:-1], "why", "--from", "yes.toml", code=3).err
+    assert ledger.entries()[-1].kind == "approve"
+    tacit(*words, "--from", "yes.toml")
+    assert ledger.entries()[-1].kind == "distinct"

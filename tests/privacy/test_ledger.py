@@ -13,7 +13,7 @@ import threading
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -593,16 +593,37 @@ def test_work_that_goes_on_is_paid_once(tmp_path: Path) -> None:
 def test_only_the_same_work_is_resumed(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db", Scene(running=False))
     ledger.allow("adult", "record", 1.0, 1e-6)
-    ledger.reserve(Promise(0.5), "adult", "study x", part="window 1")
+    ledger.reserve(Promise(0.5), "adult", "study x", part="window 1", identity="outbox")
     for promise, purpose, part in (
         (Promise(0.4), "study x", "window 1"),
         (Promise(0.5), "study y", "window 1"),
         (Promise(0.5), "study x", "window 2"),
         (Promise(0.5), "study x", None),
     ):
-        assert ledger.resume(promise, "adult", purpose, part, identity=None) is None
-    found = ledger.resume(Promise(0.5), "adult", "study x", "window 1", identity=None)
+        assert ledger.resume(promise, "adult", purpose, part, identity="outbox") is None
+    found = ledger.resume(Promise(0.5), "adult", "study x", "window 1", identity="outbox")
     assert found is not None
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_what_bears_no_identity_is_nobodys_to_resume(tmp_path: Path, drawn: bool) -> None:
+    """Whoever drew under it kept nothing: to go on would be to draw a second time for nothing."""
+    ledger = Ledger(tmp_path / "ledger.db", Scene(running=False))
+    ledger.allow("adult", "record", 1.0)
+    reservation = ledger.reserve(Promise(1.0), "adult", "fit")
+    if drawn:
+        reservation.mark_drawn()
+    for identity in (None, "outbox"):
+        assert ledger.resume(Promise(1.0), "adult", "fit", identity=identity) is None
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, 0.5, math.nan, math.inf, True, "3", 10**6 + 1])
+@pytest.mark.parametrize("name", ["most_records", "most_persons"])
+def test_how_many_records_one_has_is_a_whole_number(tmp_path: Path, name: str, most: Any) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    with pytest.raises(UsageError, match=f"{name} must be a whole number from 1 to 1000000"):
+        ledger.allow("adult", "holder", 1.0, **{name: most})
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
 
 
 def test_what_another_process_works_on_is_not_taken_from_it(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 from tacit.channels.central import Central
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
-from tacit.errors import BudgetExceeded, InternalFault, Refused
+from tacit.errors import BudgetExceeded, InternalFault, Refused, UsageError
 from tacit.privacy.accounting import GaussianLoss, PureLoss, SpendCost
+from tacit.privacy.accounting.compose import ACCOUNTANTS, applicable
 from tacit.privacy.accounting.gaussian import hockey_stick, largest_mu
 from tacit.privacy.ledger import Amount, Composition, Ledger
 from tacit.privacy.ledger.amounts import Charge
@@ -165,7 +166,7 @@ def test_a_second_path_finds_the_same(ledger: Ledger, cost: SpendCost, steps: in
     assert SpendCost.from_body(cost.as_body()) == cost
     ledger.allow("adult", "person", 900.0, 0.5, composition="filter", most_records=steps)
     ledger.allow("adult", "record", 900.0, 0.5, composition="filter")
-    ledger.reserve(Promise(1.0, 1e-7), "adult", "study", cost=cost).commit()
+    ledger.reserve(Promise(3.0, 1e-7), "adult", "study", cost=cost).commit()
     ledger.verify()  # raises InternalFault if they differ
     (order,) = {account.rule.order for account in ledger._state.accounts.values()}
     again = recomputed(ledger.entries(), "adult", "person", order, "add-remove")
@@ -203,3 +204,21 @@ def test_a_cost_keeps_its_promise() -> None:
     assert planned is not None
     mu = math.sqrt(sum(x.count * x.mu**2 for x in planned.scenarios[0]))  # type: ignore[union-attr]
     assert hockey_stick(mu, 0.5) <= 1e-6
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+@pytest.mark.parametrize("cost", COSTS)
+def test_a_cost_beyond_its_promise_is_refused(
+    ledger: Ledger, cost: SpendCost, share: float
+) -> None:
+    """Accounts that add would be charged less than is spent."""
+    worst = max(
+        min(ACCOUNTANTS[name].epsilon(losses, 1e-7) for name in applicable(losses, 1e-7))
+        for losses in cost.scenarios
+    )
+    ledger.allow("adult", "record", 900.0, 0.5)
+    head = ledger.head
+    with pytest.raises(UsageError, match="is more than its promise"):
+        ledger.reserve(Promise(share * worst, 1e-7), "adult", "study", cost=cost)
+    assert ledger.head == head
+    ledger.reserve(Promise(worst, 1e-7), "adult", "study", cost=cost)

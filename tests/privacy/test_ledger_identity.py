@@ -107,7 +107,18 @@ def test_an_outbox_keeps_its_identity_and_a_fresh_one_has_another(tmp_path: Path
 
 
 def test_a_reservation_of_version_0_1_is_adopted_by_its_outbox_only(ledger: Ledger) -> None:
-    ledger.reserve(PROMISE, "d", STUDY).mark_drawn()  # bears no identity
+    body = {
+        "dataset": "d",
+        "epsilon": "1.0",
+        "delta": "1e-06",
+        "unit": "record",
+        "adjacency": "add-remove",
+        "purpose": STUDY,
+        "part": None,
+        "owner": Owner("h", 1, 1).as_body(),
+    }
+    number = ledger._append(lambda state: ("reserve", body))
+    ledger._append(lambda state: ("draw", {"reservation": number}))
     with pytest.raises(BudgetExceeded):
         begun(ledger, "a fresh one")
     begun(ledger, BEFORE_IDENTITIES).settle(None)

@@ -101,3 +101,45 @@ def test_replace_is_refused_under_add_remove(ledger: Ledger) -> None:
     assert spent(ledger, "record").epsilon == Fraction(3, 2)
     with pytest.raises(UsageError, match="keep its budgets under replace"):
         ledger.allow("adult", "record", 4.0, adjacency="add-remove")
+
+
+def spent_before_accounts_knew_of_one_another(ledger: Ledger) -> None:
+    """As version 0.1 wrote it: a ceiling per person, and record spends that it does not count."""
+    old = {"dataset": "adult", "delta": "0.0"}
+    owner = {"host": "h", "pid": 1, "started": 1}
+    spend = {"adjacency": "add-remove", "purpose": "p", "part": None, "owner": owner}
+    for kind, body in (
+        ("allow", {**old, "unit": "record", "epsilon": "100.0"}),
+        ("allow", {**old, "unit": "person", "epsilon": "1.0"}),
+        ("reserve", {**old, **spend, "unit": "record", "epsilon": "5.0"}),
+    ):
+        number = ledger._append(lambda state, kind=kind, body=body: (kind, body))
+    end = {"reservation": number, "epsilon": "5.0", "delta": "0.0"}
+    end |= {"certificate": None, "settled": False}
+    ledger._append(lambda state: ("commit", end))
+
+
+@pytest.mark.parametrize("ceiling", [0.5, 1.0, 100.0])
+def test_a_ceiling_set_anew_counts_every_finer_spend(ledger: Ledger, ceiling: float) -> None:
+    spent_before_accounts_knew_of_one_another(ledger)
+    with pytest.raises(UsageError, match="--most-records"):
+        ledger.allow("adult", "person", ceiling)
+    ledger.allow("adult", "person", 0)  # may always be closed
+    with pytest.raises(UsageError, match="--most-records"):
+        ledger.allow("adult", "person", ceiling)
+    ledger.allow("adult", "person", ceiling, most_records=2)
+    assert spent(ledger, "person").epsilon == 10
+    ledger.verify()
+
+
+def test_nothing_is_spent_beside_what_could_not_be_charged(ledger: Ledger) -> None:
+    spent_before_accounts_knew_of_one_another(ledger)
+    head = ledger.head
+    for unit in ("person", "record"):
+        with pytest.raises(Refused, match="--most-records NUMBER"):
+            ledger.reserve(Promise(0.5, unit=unit), "adult", "study")
+        assert not ledger.affords(Promise(0.5, unit=unit), "adult")
+    assert ledger.head == head
+    ledger.allow("adult", "person", 20.0, most_records=2)
+    ledger.reserve(Promise(0.5, unit="person"), "adult", "study").commit()
+    assert spent(ledger, "person").epsilon == Fraction(21, 2)

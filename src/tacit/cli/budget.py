@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacit.cli.budget_view import RECENT, print_budgets
+from tacit.cli.keys import HOLDER, key_named
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import InputError
 from tacit.home import ledger_path
+from tacit.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,14 +151,49 @@ def settle(reservation: int, spent: bool | None, path: Path | None, as_json: boo
 @click.argument("dataset")
 @click.argument("other")
 @click.option("--reason", required=True, help="Why they look alike, for whoever reads the ledger.")
+@click.option("--key", "key_name", default=HOLDER, show_default=True, help="Your identity.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Sign as an approver; write it for the holder."
+)
+@click.option(
+    "--from", "given", type=click.Path(path_type=Path), help="Record what an approver has written."
+)
 @ledger_option
 @json_option
-def distinct(dataset: str, other: str, reason: str, path: Path | None, as_json: bool) -> None:
+def distinct(
+    dataset: str,
+    other: str,
+    reason: str,
+    key_name: str,
+    out: Path | None,
+    given: Path | None,
+    path: Path | None,
+    as_json: bool,
+) -> None:
     """State that DATASET and OTHER have no records in common, though they look alike.
 
-    From then on they are not compared when a table is charged to one of them.
+    From then on they are not compared when a table is charged to one of them. Under a policy its
+    approvers sign this: you, if you are one of them, or others with --out and --from.
     """
+    from tacit.privacy.policy import Approval
+    from tacit.privacy.policy.policy import distinct_digest
+
+    subject = distinct_digest(dataset, other, reason), min(dataset, other)
+    if out is not None:
+        approval = Approval.signed(*subject, key_named(key_name))
+        write_whole(out, approval.to_toml())
+        if as_json:
+            return print_document({"file": str(out), "approver": approval.approver})
+        return people().print(f"Wrote {out}: the holder gives it with --from.", markup=False)
     ledger = _existing(path)
+    policy = ledger.decisions.policy
+    if given is not None:
+        approval = Approval.load(given)
+        if (approval.study, approval.dataset) != subject:
+            raise InputError(f"{given}: approves something else, or for another reason.")
+        ledger.decisions.approve(approval)
+    elif policy is not None and key_named(key_name).public_key in policy.approvers:
+        ledger.decisions.approve(Approval.signed(*subject, key_named(key_name)))
     ledger.state_distinct(dataset, other, reason)
     if as_json:
         return print_document(
@@ -175,7 +212,8 @@ def distinct(dataset: str, other: str, reason: str, path: Path | None, as_json: 
 def recover(path: Path | None, as_json: bool) -> None:
     """Go on with an older copy of the ledger, or with a new one where none is left.
 
-    What it lacks was spent and is not known: every budget is closed until you set it anew.
+    What it lacks was spent and is not known: every budget is closed until you set it anew, and what
+    is still reserved counts as spent.
     """
     from tacit.privacy.ledger import Ledger
 
@@ -187,7 +225,8 @@ def recover(path: Path | None, as_json: bool) -> None:
     return people().print(
         f"{ledger.path} is in use again, with {len(ledger.entries())} entries. Every budget is "
         "closed; set what may be spent with `tacit budget allow`, knowing what is missing. "
-        "Policies, revocations and people left out since then are missing too: enter them first.",
+        "The policy that this machine has seen in force stays in force; revocations and people "
+        "left out since then are missing: enter them first.",
         markup=False,
     )
 

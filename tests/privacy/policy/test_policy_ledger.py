@@ -143,6 +143,59 @@ def test_a_clock_that_goes_back_forgets_nothing(ledger: Ledger, clock: Clock) ->
     refused(ledger, "epsilon_per_year")
 
 
+@given(st.lists(st.integers(-2000, 2000), max_size=8))
+@settings(max_examples=30, deadline=None)
+def test_within_a_year_of_the_true_clock_no_setting_of_it_spends_twice(days: list[int]) -> None:
+    """Set back, an entry is not old; set ahead and right again, it is not forgotten either."""
+    with TemporaryDirectory() as folder:
+        clock = Clock()
+        ledger = Ledger(Path(folder) / "ledger.db", clock)
+        ledger.allow("patients", "record", 1000.0)
+        ledger.decisions.use(policy(epsilon_per_year=1.0))
+        right = clock.at
+        ends: list[str] = []
+        for jump in days:
+            clock.at = right + timedelta(days=jump)
+            try:
+                reserve(ledger).commit()
+            except Refused:
+                assert any(datetime.fromisoformat(e) > clock.at - timedelta(days=365) for e in ends)
+            else:
+                ends.append(ledger.entries()[-1].at)
+            clock.at = right
+            assert ledger.decisions.year("patients") == (len(ends), 0.0)
+        times = [entry.at for entry in ledger.entries()]
+        assert times == sorted(times)
+        if ends:
+            refused(ledger, "epsilon_per_year", 0.1)
+
+
+def test_a_clock_behind_the_ledger_is_said(
+    ledger: Ledger, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.wait(seconds=-30)  # as between two machines
+    ledger.allow("patients", "record", 1000.0)
+    assert caplog.text == ""
+    clock.wait(days=-2)
+    ledger.allow("patients", "record", 1000.0)
+    assert "Set the clock right" in caplog.text
+
+
+def test_entries_that_were_written_with_the_clock_set_back_are_not_old(
+    ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier versions wrote them."""
+    ledger.decisions.use(policy(epsilon_per_year=1.0))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            "tacit.privacy.ledger.ledger.entry_time", lambda clock, newest: clock.isoformat()
+        )
+        clock.wait(days=-400)
+        reserve(ledger).commit()
+        clock.wait(days=400)
+    refused(Ledger(ledger.path, clock), "epsilon_per_year")
+
+
 def test_windows_of_one_partition_count_once(ledger: Ledger) -> None:
     ledger.decisions.use(policy(epsilon_per_year=1.0, epsilon_per_study=1.0))
     for number in range(3):
@@ -272,9 +325,7 @@ def test_going_on_with_an_older_copy_does_not_shake_off_the_policy(
     (tmp_path / "ledger.db").write_bytes(before)
     older = Ledger.recover(tmp_path / "ledger.db")
     older.allow("patients", "record", 1000.0)
-    with pytest.raises(Refused, match=f"policy with digest {found.digest} was in force"):
-        reserve(older)
-    older.decisions.use(found)
+    assert older.decisions.policy == found
     reserve(older)
     with pytest.raises(Refused, match="programs"):
         reserve(older, asked=Asked(program="pca", columns=(), author=None))

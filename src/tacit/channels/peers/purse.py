@@ -104,7 +104,6 @@ class _GroupBudget:
     def __init__(self, purse: LedgerPurse, purpose: str) -> None:
         self._purse, self._purpose = purse, purpose
         self._held: Reservation | None = None
-        self._begun = False
 
     def belongs_to(self, identity: str) -> None:
         """Groups are not gone on with: what was interrupted is settled when the purse is opened."""
@@ -116,16 +115,12 @@ class _GroupBudget:
     def spend(self, number: int) -> None:
         assert self._held is not None  # reserved before
         self._held.mark_drawn()
-        self._begun = True
 
     def settle(self, certificate: str | None) -> None:
         if self._held is None:
             return
         held, self._held = self._held, None
-        if self._begun:
-            held.commit(certificate=None if certificate is None else digest(certificate.encode()))
-        else:
-            held.release()
+        held.settle(None if certificate is None else digest(certificate.encode()))
 
 
 class CountedPurse:

@@ -63,7 +63,6 @@ class LedgerBudget:
         self._ledger, self._dataset, self._cost = ledger, dataset, cost
         self._asked = asked
         self._held: dict[str | None, Reservation] = {}
-        self._spent: set[str | None] = set()
         self._identity = secrets.token_hex(16)  # until we are told whose we are
         self._records: RecordDigests | None = None
 
@@ -104,10 +103,8 @@ class LedgerBudget:
         """Windows that a crash left open were begun: they are charged when we settle."""
         self._identity = identity
         for spend in self._open():
-            if spend.identity == self._ledger_identity:
+            if spend.belongs_to(self._ledger_identity):
                 self._hold(spend.part, 0)
-                if spend.drawn:
-                    self._spent.add(spend.part)
 
     def reserve(self, number: int) -> None:
         part = self._part(number)
@@ -153,21 +150,17 @@ class LedgerBudget:
     def _give_back_abandoned(self) -> None:
         """What runs with other folders had reserved and never drawn."""
         for spend in self._ledger.interrupted():
-            if self._is_ours(spend) and not spend.drawn and spend.identity != self._ledger_identity:
+            ours = self._is_ours(spend) and not spend.belongs_to(self._ledger_identity)
+            if ours and not spend.drawn:
                 self._ledger.settle(spend.id, spent=False)
 
     def spend(self, number: int) -> None:
-        part = self._part(number)
-        self._held[part].mark_drawn()
-        self._spent.add(part)
+        self._held[self._part(number)].mark_drawn()
 
     def settle(self, certificate: str | None) -> None:
         named = None if certificate is None else digest(certificate.encode())
         for part, reservation in list(self._held.items()):
-            if part in self._spent:
-                reservation.commit(certificate=named)
-            else:
-                reservation.release()
+            reservation.settle(named)
             del self._held[part]
 
     def refuse_running(self) -> None:
@@ -189,8 +182,9 @@ class LedgerBudget:
 
     def pause(self) -> None:
         """We stop and may come back: give back what was not begun, keep the rest reserved."""
-        for part in [part for part in self._held if part not in self._spent]:
-            self._held.pop(part).release()
+        for part, reservation in list(self._held.items()):
+            if reservation.give_back_undrawn():
+                del self._held[part]
 
     def stop(self, error: BaseException) -> None:
         """A run has ended with an error: only a final one settles, after any other we may come

@@ -8,11 +8,13 @@ units.py      what a spend costs an account of another unit or adjacency
 filter.py     the rule by which spends compose, proved in filter.md
 recompute.py  the same sums a second time, by other code
 holder.py     what its holder decides beside budgets, and decisions.py: what follows from it
+history.py    what was charged when
 checks.py     what callers give, checked
 chain.py      the SQLite file and the hash chain in it
 known.py      which records were charged, and to which data set; known_file.py: their digests
 carried.py    ledgers of older versions
 seen.py       how far this machine has seen a ledger
+recovery.py   what an older copy, or a new ledger, is told when it takes the place of one
 owner.py      the clock, and which process made a reservation
 """
 

@@ -99,10 +99,13 @@ class Account:
 
     def charge(self, spend: Charged, adjacency: Adjacency) -> Charge | None:
         """None if the spend says nothing about this account's unit."""
-        path = steps(spend.unit, spend.adjacency, self.unit, adjacency, self.most)
+        path = self._steps(spend, adjacency)
         if path is None:
             return None
         return charge(spend.amount, spend.cost, path, self.rule.order)
+
+    def _steps(self, spend: Charged, adjacency: Adjacency) -> int | None:
+        return steps(spend.unit, spend.adjacency, self.unit, adjacency, self.most)
 
     def recount(self, settled: Iterable[Charged], adjacency: Adjacency | None) -> None:
         """Sum anew: under another ceiling the order differs, under another adjacency the steps."""
@@ -142,6 +145,14 @@ class Account:
         cost = self.charge(first, self.under([first]) or first.adjacency)
         if cost is not None and (cost.leak or not self.rule.admits(cost)):
             self.decided = Composition.ADDING
+
+    def refuse_uncounted(self, before: Iterable[Charged], otherwise: Adjacency) -> None:
+        """Refused while something was spent that this account could not be charged for, as in
+        version 0.1, where accounts did not know of one another: what is left is not known."""
+        adjacency = self.spent_under or otherwise
+        for spend in before:
+            if self._steps(spend, adjacency) is None:
+                raise self._no_path(spend, adjacency)
 
     def refuse_unless(self, spend: Charged, others: list[Charged]) -> None:
         """Refused or BudgetExceeded, unless there is room for `spend` beside all the others."""

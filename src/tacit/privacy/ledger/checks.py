@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tacit.errors import UsageError
+from tacit.privacy.accounting.compose import ACCOUNTANTS, applicable
 from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger.accounts import Charged
 from tacit.privacy.ledger.amounts import Amount
@@ -20,6 +23,10 @@ __all__ = [
 ]
 
 
+MAX_MOST = 10**6
+ROUNDING = 1e-6  # between accountants that calibrate and those that check
+
+
 def unit_of(unit: Unit | str) -> Unit:
     return Promise(1.0, unit=unit).unit  # type: ignore[arg-type]  # raises what to do
 
@@ -34,9 +41,12 @@ def composition_of(name: Composition | str) -> Composition:
     return Composition(name)
 
 
-def most_of(name: str, number: int | None) -> int | None:
-    if number is not None and number < 1:
-        raise UsageError(f"{name} must be a whole number from 1 on, not {number!r}.")
+def most_of(name: str, number: object) -> int | None:
+    """How many of one unit another has at most; no promise survives so many steps as the limit."""
+    if number is None:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_MOST:
+        raise UsageError(f"{name} must be a whole number from 1 to {MAX_MOST}, not {number!r}.")
     return number
 
 
@@ -61,8 +71,24 @@ def charged_of(
     if part is not None:
         label("part", part)
         partition = label("partition", partition or purpose)
+    if cost is not None and promise.is_private and not _keeps(cost, promise.epsilon, promise.delta):
+        raise UsageError(
+            f"the cost of this spend is more than its promise of {promise}: accounts that add "
+            "would be charged too little. Promise what the planned releases cost together."
+        )
     amount = Amount.of(promise.epsilon, promise.delta)
     return Charged(promise.unit, promise.adjacency, amount, cost, partition, part)
+
+
+@lru_cache(maxsize=256)
+def _keeps(cost: SpendCost, epsilon: float, delta: float) -> bool:
+    """Whether what a cost says is worth (ε, δ), by the best accountant, but for rounding."""
+    for losses in cost.scenarios:
+        names = applicable(losses, delta)
+        found = min(ACCOUNTANTS[name].epsilon(losses, delta) for name in names)
+        if found > epsilon * (1 + ROUNDING):
+            return False
+    return True
 
 
 def label(name: str, text: object) -> str:

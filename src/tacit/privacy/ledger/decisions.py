@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import Refused, TacitError, UsageError
-from tacit.privacy.policy.policy import Approval, Policy
+from tacit.privacy.policy.policy import Approval, Policy, distinct_digest
 from tacit.privacy.policy.rules import Asked, Totals
 from tacit.privacy.promise import Promise
 
@@ -32,7 +32,6 @@ class Decisions:
     revoked    data set → number of the entry that revoked its use
     left_out   data set → digest of an identifier as text → all digests of that identifier
     key_check  of the secret that those digests were made with
-    missing    digest of a policy that was in force, and that an older copy of the ledger lacks
     """
 
     policy: Policy | None = None
@@ -41,7 +40,6 @@ class Decisions:
     revoked: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     key_check: str | None = None
-    missing: str | None = None
 
     # ── reading entries ──
 
@@ -53,7 +51,7 @@ class Decisions:
                 case "policy":
                     policy = Policy.from_toml(body["text"])
                     policy.check_signatures(self.policy)
-                    return replace(self, policy=policy, policy_at=entry.seq, missing=None)
+                    return replace(self, policy=policy, policy_at=entry.seq)
                 case "approve":
                     return self._approved(Approval(**body))
                 case "revoke":
@@ -67,9 +65,21 @@ class Decisions:
         except TacitError as error:
             raise ValueError(str(error)) from error
 
-    def recovered(self, policy: str | None) -> Decisions:
-        """An older copy is in use: what was decided since is not in it."""
-        return self if policy in (None, self.policy_digest) else replace(self, missing=policy)
+    def recovered(self, text: str | None, number: int) -> Decisions:
+        """An older copy is in use, or a new ledger: what was decided since is not in it, but for
+        the policy, which entry `number` keeps in force. A copy's own is never lost."""
+        if text is None:
+            return self
+        policy = Policy.from_toml(text)
+        try:
+            policy.check_signatures()
+        except TacitError as error:
+            raise ValueError(str(error)) from error
+        if self.policy is not None and policy.number < self.policy.number:
+            raise ValueError("an older policy does not come back")
+        if policy.digest == self.policy_digest:
+            return self
+        return replace(self, policy=policy, policy_at=number)
 
     def _approved(self, approval: Approval) -> Decisions:
         if not approval.holds:
@@ -95,11 +105,6 @@ class Decisions:
     def check(self, dataset: str, promise: Promise, asked: Asked | None, totals: Totals) -> None:
         """Refused, unless the holder permits this spend, whatever is left of the budget."""
         self.refuse_revoked(dataset)
-        if self.missing is not None:
-            raise Refused(
-                f"the policy with digest {self.missing} was in force, and this older copy of the "
-                "ledger lacks it: put it, or a newer one, in force: tacit policy use FILE"
-            )
         if self.policy is None:
             return
         if asked is None:
@@ -110,6 +115,21 @@ class Decisions:
             )
         signed = self.approvals.get((asked.study or "", dataset), frozenset())
         self.policy.check(dataset, promise, asked, totals, signed)
+
+    def check_distinct(self, dataset: str, other: str, reason: str) -> None:
+        """A second budget for records that look the same is up to a policy's approvers."""
+        if self.policy is None:
+            return
+        place = distinct_digest(dataset, other, reason), min(dataset, other)
+        signed = self.approvals.get(place, frozenset()) & set(self.policy.approvers)
+        if len(signed) < self.policy.needed:
+            raise Refused(
+                f"that data sets {dataset!r} and {other!r} have no records in common gives the "
+                f"same records a second budget, if it is wrong: under policy {self.policy.name!r} "
+                f"{self.policy.needed} of its approvers must sign it, with this reason; "
+                f"{len(signed)} have. An approver writes it: tacit budget distinct … --out FILE; "
+                "then: tacit budget distinct … --from FILE"
+            )
 
     def refuse_revoked(self, dataset: str) -> None:
         if dataset in self.revoked:
@@ -133,6 +153,10 @@ class Decisions:
     @property
     def policy_digest(self) -> str | None:
         return None if self.policy is None else self.policy.digest
+
+    @property
+    def policy_text(self) -> str | None:
+        return None if self.policy is None else self.policy.to_toml()
 
     def digests(self, dataset: str) -> frozenset[str]:
         people = self.left_out.get(dataset, {})

@@ -50,6 +50,7 @@ class HolderDecisions:
         label("dataset", approval.dataset)
 
         def decide(state: State) -> Draft:
+            state.check_name(approval.dataset)
             policy = state.decisions.policy
             if policy is None:
                 raise UsageError("no policy is in force, so no approval is needed.")
@@ -91,7 +92,13 @@ class HolderDecisions:
 
     def revoke(self, dataset: str) -> None:
         """From now on nothing is reserved or drawn for this data set, by nobody."""
-        self._ledger._append(lambda state: ("revoke", {"dataset": label("dataset", dataset)}))
+        label("dataset", dataset)
+
+        def decide(state: State) -> Draft:
+            state.check_name(dataset)
+            return "revoke", {"dataset": dataset}
+
+        self._ledger._append(decide)
 
     def permit(self, dataset: str) -> None:
         """Undo that; under a policy, only after its approvers have signed a newer one."""
@@ -116,7 +123,12 @@ class HolderDecisions:
 
     def _write(self, dataset: str, people: Sequence[list[str]], check: str, back: bool) -> None:
         body = {"dataset": dataset, "people": list(people), "key": check, "back": back}
-        self._ledger._append(lambda state: ("leave out", body))
+
+        def decide(state: State) -> Draft:
+            state.check_name(dataset)
+            return "leave out", body
+
+        self._ledger._append(decide)
 
     def left_out_count(self, dataset: str) -> int:
         return len(self._ledger._now().decisions.left_out.get(dataset, {}))

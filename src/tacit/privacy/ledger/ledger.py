@@ -8,7 +8,6 @@ leave too much charged, never too little.
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -31,8 +30,9 @@ from tacit.privacy.ledger.checks import (
 from tacit.privacy.ledger.filter import Composition
 from tacit.privacy.ledger.holder import HolderDecisions
 from tacit.privacy.ledger.known import KnownRecords, RecordDigests
-from tacit.privacy.ledger.owner import Fate, Surroundings
+from tacit.privacy.ledger.owner import Fate, Surroundings, entry_time
 from tacit.privacy.ledger.recompute import check_recomputed
+from tacit.privacy.ledger.recovery import recovery
 from tacit.privacy.ledger.reservation import (
     Draft,
     Reservation,
@@ -79,19 +79,19 @@ class Ledger:
     ) -> Self:
         """Go on with an older copy, or with a new ledger where none is left, by the holder's word.
 
-        What is missing is not known, so every budget is closed until the holder sets it anew.
+        What is missing is not known, so every budget is closed until the holder sets it anew, and
+        whatever is still reserved counts as drawn. The policy that was in force stays in force.
         """
         ledger = cls.__new__(cls)
         ledger._prepare(path, surroundings)
-        mark = seen.mark_at(ledger.path)
         if ledger.path.is_file() and ledger.path.stat().st_size == 0:
             ledger.path.unlink()
         if not ledger.path.exists():
             ledger._create()
         ledger._read_all()
-        seen.forget(ledger.path, ledger.id)
-        noted = asdict(mark) if mark else None
-        ledger._append(lambda state: ("recover", {"seen": noted}))
+        # The entry first: until it is on the disk, the marks still say that something is missing.
+        ledger._append(lambda state: ("recover", recovery(ledger.path, state)))
+        seen.replace(ledger.path, ledger._mark())
         return ledger
 
     # ── the holder's side ──
@@ -131,6 +131,7 @@ class Ledger:
         allowed = Amount.of(ceiling, promise.delta)
 
         def decide(state: State) -> Draft:
+            state.check_name(dataset)
             state.check_allow(dataset, promise.unit, body)
             chosen = stated or state.composition_for(dataset, allowed)
             return "allow", {**body, "composition": str(chosen)}
@@ -150,10 +151,16 @@ class Ledger:
     def state_distinct(self, dataset: str, other: str, reason: str) -> None:
         """Note that two data sets have no records in common, though their records look alike.
 
-        From then on they are not compared. `reason` is for whoever reads the ledger.
+        From then on they are not compared. `reason` is for whoever reads the ledger. Under a
+        policy enough approvers must have signed it (`decisions.approve`).
         """
         body = distinct_of(dataset, other, reason)
-        self._append(lambda state: ("distinct", body))
+
+        def decide(state: State) -> Draft:
+            state.decisions.check_distinct(dataset, other, reason)
+            return "distinct", body
+
+        self._append(decide)
 
     # ── the spender's side ──
 
@@ -174,7 +181,9 @@ class Ledger:
 
         part       names a part of the data set's units; parts of one `partition` are disjoint, and
                    their costs compose in parallel (left out, the purpose names the partition)
-        cost       of all planned releases together; without it nothing but (ε, δ) is known
+        cost       of all planned releases together, at most the promise; without it nothing but
+                   (ε, δ) is known. That no less is drawn than it says is the caller's word, as is
+                   that parts are disjoint
         identity   of the outbox or journal that will draw; only that one can `resume`
         records    that are charged: Refused if they are known as another data set's (known.py)
         asked      what it is for: demanded where a policy is in force
@@ -229,7 +238,7 @@ class Ledger:
 
         For work that goes on after a crash: it was paid for once, and is not paid for again. Only
         who has what was drawn can go on with it, and shows that by its `identity`; one that starts
-        afresh would draw a second time.
+        afresh would draw a second time. Without one, only what version 0.1 reserved is found.
         """
         wanted = (dataset, promise, purpose, part)
         found: list[int] = []
@@ -245,7 +254,7 @@ class Ledger:
                         f"process {spend.owner.pid} is at work on {purpose} already (reservation "
                         f"{spend.id}). Wait for it, or stop it first."
                     )
-                if spend.identity != identity:
+                if not spend.belongs_to(identity):
                     continue
                 found.append(spend.id)
                 owner = self._surroundings.owner().as_body()
@@ -339,11 +348,11 @@ class Ledger:
         All of it happens under the file's write lock; nothing of the caller's runs there. Returns
         the number of the newest entry, which is the one written unless the decision was None.
         """
-        at = self._timestamp()
         with self._file.writing() as transaction:
             state = self._caught_up(transaction)
             draft = decide(state)
             if draft:
+                at = entry_time(self._clock(), state.at)
                 entry = Entry.following(state.seq, state.head, at, *draft)
                 state.apply(entry)  # what the fold would not accept is never written
                 transaction.append(entry)
@@ -393,14 +402,15 @@ class Ledger:
 
     def _create(self) -> None:
         body = {"ledger": secrets.token_hex(16), "version": VERSION}
-        self._file.create(Entry.following(*_START, self._timestamp(), "open", body))
+        at = entry_time(self._clock(), State().at)
+        self._file.create(Entry.following(*_START, at, "open", body))
 
     def _note(self) -> None:
-        state, policy = self._state, self._state.decisions.policy_digest
-        seen.note(self.path, seen.Mark(state.ledger, state.seq, state.head, policy))
+        seen.note(self.path, self._mark())
 
-    def _timestamp(self) -> str:
-        return self._clock().isoformat(timespec="milliseconds")
+    def _mark(self) -> seen.Mark:
+        state = self._state
+        return seen.Mark(state.ledger, state.seq, state.head, state.decisions.policy_text)
 
     def _clock(self) -> datetime:
         return self._surroundings.now()

@@ -7,18 +7,22 @@ since numbers are used again: the time it started and the boot of its machine ar
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 import sys
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Fate", "Owner", "Surroundings"]
+__all__ = ["Fate", "Owner", "Surroundings", "entry_time", "later"]
+
+log = logging.getLogger("tacit.ledger")
 
 PROC = Path("/proc")
+CLOCK_TOLERANCE = timedelta(minutes=1)  # between processes and machines that share a ledger
 
 
 class Fate(StrEnum):
@@ -57,6 +61,30 @@ class Surroundings:
         if owner.host != this_host():
             return Fate.ELSEWHERE
         return fate_here(owner, process_state(owner.pid), exists(owner.pid))
+
+
+def entry_time(clock: datetime, newest: str) -> str:
+    """When an entry is made: never before the newest one, whatever the clock says. Else what is
+    spent while the clock is set back would be old as soon as it is right again."""
+    at = clock.isoformat(timespec="milliseconds")
+    if not newest:
+        return at
+    behind = datetime.fromisoformat(newest) - clock
+    if behind > CLOCK_TOLERANCE:
+        log.warning(
+            "this machine's clock says %s, and the ledger's newest entry was made at %s: what is "
+            "written now gets that time. Set the clock right.",
+            at,
+            newest,
+        )
+    return later(at, newest)
+
+
+def later(one: str, other: str) -> str:
+    """Of two timestamps; an empty one is before all others."""
+    if not one or not other:
+        return one or other
+    return max(one, other, key=datetime.fromisoformat)
 
 
 def fate_here(owner: Owner, state: tuple[str, int] | None, number_in_use: bool) -> Fate:

@@ -69,6 +69,30 @@ class Reservation:
         """Give it back; UsageError once noise was drawn."""
         self._ledger._append(lambda state: release(state.spend(self.id)))
 
+    def settle(self, certificate: str | None = None) -> None:
+        """Charge it if noise was drawn under it, as the ledger knows it; else give it back."""
+        if certificate is not None:
+            label("certificate", certificate)
+
+        def decide(state: State) -> Draft:
+            spend = state.spend(self.id)
+            return commit(spend, self.promise, certificate) if spend.drawn else release(spend)
+
+        self._ledger._append(decide)
+
+    def give_back_undrawn(self) -> bool:
+        """Give it back unless noise was drawn under it, as the ledger knows it; whether it did."""
+        drawn = False
+
+        def decide(state: State) -> Draft | None:
+            nonlocal drawn
+            spend = state.spend(self.id)
+            drawn = spend.drawn
+            return None if drawn else release(spend)
+
+        self._ledger._append(decide)
+        return not drawn
+
     def __enter__(self) -> Self:
         return self
 
@@ -111,8 +135,9 @@ def commit(spend: Spend, cost: Promise, certificate: str | None, settled: bool =
 def release(spend: Spend, settled: bool = False) -> Draft:
     if spend.drawn:
         problem = (
-            f"reservation {spend.id} cannot be given back: noise was drawn under it, so "
-            f"{spend.amount} may have been spent. "
+            f"reservation {spend.id} cannot be given back: noise was drawn under it (or may have "
+            f"been, after the copy of the ledger that is in use), so {spend.amount} may have been "
+            "spent. "
         )
         if settled:
             raise Refused(problem + f"Charge it: tacit budget settle {spend.id} --spent")

@@ -3,7 +3,9 @@
 An older copy of a ledger is a valid ledger, in which spends are missing. So after each write the
 number and hash of the newest entry are noted in the holder's home under the ledger's own name, and
 that name under the file's path; opening a ledger that has less, or something else, is an error. A
-mark that lags behind, as after a crash, only notices less.
+mark that lags behind, as after a crash, only notices less. A mark also has the policy in force, so
+that neither an older copy nor a ledger that is made anew comes without it. Marks are replaced by
+newer ones, and never removed.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from tacit.errors import LedgerTampered, UsageError
 from tacit.home import tacit_home
 from tacit.whole_file import write_whole
 
-__all__ = ["Mark", "check_history", "forget", "is_there", "mark_at", "note", "remedy"]
+__all__ = ["Mark", "check_history", "is_there", "mark_at", "mark_of", "note", "remedy", "replace"]
 
 log = logging.getLogger("tacit.ledger")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The newest entry that was seen of a ledger, and the digest of the policy in force then."""
+    """The newest entry that was seen of a ledger, and the text of the policy in force then."""
 
     ledger: str
     seq: int
@@ -36,7 +38,12 @@ class Mark:
 def mark_at(path: Path) -> Mark | None:
     """What was seen of the ledger at this path."""
     named = _read(_place("path", str(path)))
-    return None if named is None else _read(_place("ledger", named.ledger)) or named
+    return None if named is None else mark_of(named.ledger) or named
+
+
+def mark_of(ledger: str) -> Mark | None:
+    """What was seen of this ledger, at any path."""
+    return _read(_place("ledger", ledger))
 
 
 def is_there(path: Path) -> bool:
@@ -66,15 +73,15 @@ def note(path: Path, mark: Mark) -> None:
         _write(newest, mark)
 
 
-def forget(path: Path, ledger: str) -> None:
-    """The holder knows that an older copy is in use, or none."""
-    for place in (_place("path", str(path)), _place("ledger", ledger)):
-        place.unlink(missing_ok=True)
+def replace(path: Path, mark: Mark) -> None:
+    """By the holder's word this is the ledger now, though more was seen of it, or another."""
+    for place in (_place("path", str(path)), _place("ledger", mark.ledger)):
+        _write(place, mark)
 
 
 def check_history(path: Path, ledger: str, hashes: list[str]) -> None:
     """LedgerTampered if this machine has seen more of the ledger, or another one at this path."""
-    for mark in (mark_at(path), _read(_place("ledger", ledger))):
+    for mark in (mark_at(path), mark_of(ledger)):
         if mark is None:
             continue
         if mark.ledger != ledger:

@@ -4,6 +4,7 @@ amounts.py   what a spend costs, and sums of parts and partitions
 units.py     what a spend costs an account of another unit or adjacency
 filter.py    the rule by which an account composes its spends
 accounts.py  one budget
+history.py   what was charged when, for rules about a year or a study
 decisions.py what its holder has decided beside budgets
 
 Entries of version 0.1 have no partition, cost or identity; they are read as carried.py says.
@@ -13,19 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import LedgerTampered, Refused, UsageError
 from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger.accounts import Account, Balance, Charged, allow_command
-from tacit.privacy.ledger.amounts import Amount, Charge, Number, Tally
+from tacit.privacy.ledger.amounts import Amount, Number
 from tacit.privacy.ledger.carried import partition_before
 from tacit.privacy.ledger.chain import GENESIS
 from tacit.privacy.ledger.decisions import KINDS, Decisions
 from tacit.privacy.ledger.filter import Composition, can_filter
-from tacit.privacy.ledger.owner import Owner
+from tacit.privacy.ledger.history import Settled, sums, within_year
+from tacit.privacy.ledger.owner import Owner, later
 from tacit.privacy.ledger.units import RANK, Most
+from tacit.privacy.policy.policy import folded
 from tacit.privacy.policy.rules import Asked, Totals
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
@@ -33,8 +36,6 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger.chain import Entry
 
 __all__ = ["Spend", "State"]
-
-YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Spend:
     owner: Owner
     drawn: bool = False
     study: str | None = None  # digest of the study's file
+    before_identities: bool = False  # made by version 0.1, of which no reservation bears one
 
     @property
     def amount(self) -> Amount:
@@ -63,6 +65,11 @@ class Spend:
     def resumable(self) -> bool:
         """Whether the outbox or journal that reserved it can go on with it (`Ledger.resume`)."""
         return self.identity is not None
+
+    def belongs_to(self, identity: str | None) -> bool:
+        """None stands for stores of version 0.1. A later reservation without an identity is
+        nobody's: whoever drew under it kept nothing that could be gone on with."""
+        return self.before_identities if identity is None else self.identity == identity
 
     @property
     def charged(self) -> Charged:
@@ -74,21 +81,13 @@ class Spend:
         return Charged(unit, adjacency, amount, self.cost, self.partition, self.part)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A spend that is charged for good, and when: a policy looks at years and at studies."""
-
-    at: str
-    study: str | None
-    charged: Charged
-
-
 @dataclass
 class State:
     """Everything the ledger knows, folded from its entries one by one."""
 
     seq: int = 0
     head: str = GENESIS
+    at: str = ""  # the latest time of any entry
     ledger: str = ""
     accounts: dict[tuple[str, Unit], Account] = field(default_factory=dict)
     charged: dict[str, tuple[Charged, ...]] = field(default_factory=dict)
@@ -119,7 +118,7 @@ class State:
                 f"entry {entry.seq} ({entry.kind}) cannot follow the entries before it "
                 f"({type(error).__name__}: {error})."
             ) from error
-        self.seq, self.head = entry.seq, entry.hash
+        self.seq, self.head, self.at = entry.seq, entry.hash, later(self.at, entry.at)
 
     def _take(self, entry: Entry) -> None:
         match entry.kind:
@@ -187,6 +186,7 @@ class State:
             body.get("identity"),
             Owner(**body["owner"]),
             study=body.get("study"),
+            before_identities="identity" not in body,
         )
         self._decide(dataset, spend.charged)
         self.open[entry.seq] = spend
@@ -219,7 +219,8 @@ class State:
             raise ValueError("it commits more than was reserved")
         charged = spend.of_amount(amount)
         self.charged[spend.dataset] = (*self.charged.get(spend.dataset, ()), charged)
-        settled = Settled(entry.at, spend.study, charged)
+        # Entries may be older than those before them: so wrote earlier versions, clock set back.
+        settled = Settled(later(self.at, entry.at), spend.study, charged)
         self.history[spend.dataset] = (*self.history.get(spend.dataset, ()), settled)
         for account in self.accounts_of(spend.dataset):
             account.add(charged)
@@ -235,8 +236,10 @@ class State:
         self._recount(spend.dataset)
 
     def _recover(self, entry: Entry) -> None:
-        """An older copy is in use: what it lacks is not known, so nothing may be spent from it."""
-        self.decisions = self.decisions.recovered((entry.body["seen"] or {}).get("policy"))
+        """An older copy is in use. What it lacks is not known, so nothing may be spent from it; and
+        noise may have been drawn since under whatever it has reserved."""
+        self.decisions = self.decisions.recovered(entry.body.get("policy"), entry.seq)
+        self.open = {number: replace(spend, drawn=True) for number, spend in self.open.items()}
         for key, account in self.accounts.items():
             self.accounts[key] = closed = replace(account, allowed=Amount(), decided=None)
             closed.stated = Composition.ADDING
@@ -244,9 +247,14 @@ class State:
 
     def _distinguish(self, entry: Entry) -> None:
         """Two data sets have no records in common, by the holder's word."""
-        pair = frozenset((str(entry.body["dataset"]), str(entry.body["other"])))
+        body = entry.body
+        pair = frozenset((str(body["dataset"]), str(body["other"])))
         if len(pair) < 2:
             raise ValueError("a data set is not distinct from itself")
+        try:
+            self.decisions.check_distinct(body["dataset"], body["other"], body["reason"])
+        except Refused as error:
+            raise ValueError(str(error)) from error
         self.distinct |= {pair}
 
     def _close(self, entry: Entry) -> Spend:
@@ -256,6 +264,19 @@ class State:
         return self.open.pop(number)
 
     # ── deciding ──
+
+    def check_name(self, dataset: str) -> None:
+        """UsageError for a new name that reads as a known one: it would have fresh limits."""
+        decided, tables = self.decisions, self.decisions.policy
+        names = {name for name, _ in self.accounts} | {*decided.revoked, *decided.left_out}
+        if dataset in names:
+            return
+        for name in sorted(names | set(tables.datasets if tables else ())):
+            if name != dataset and folded(name) == folded(dataset):
+                raise UsageError(
+                    f"data set {dataset!r} is called {name!r} here, but for capitals or the way "
+                    "that letters are stored: write it so, or give it quite another name."
+                )
 
     def accounts_of(self, dataset: str) -> list[Account]:
         return [account for (name, _), account in self.accounts.items() if name == dataset]
@@ -294,8 +315,11 @@ class State:
         trial = self.copy()
         trial._decide(dataset, spend)
         rest = [account.unit for account in self.accounts_of(dataset) if account is not own]
+        before = self.spends_of(dataset)
         for unit in (own.unit, *rest):
-            trial.accounts[dataset, unit].refuse_unless(spend, others)
+            account = trial.accounts[dataset, unit]
+            account.refuse_uncounted(before, spend.adjacency)
+            account.refuse_unless(spend, others)
 
     def totals_with(
         self,
@@ -312,19 +336,16 @@ class State:
         if study is not None:
             same = [s.charged for s in self.history.get(dataset, ()) if s.study == study]
             same += [s.charged for s in self._open_spends(dataset) if s.study == study]
-        return Totals(_sums([*same, more]), self.year(dataset, now, [more]))
+        return Totals(sums([*same, more]), self.year(dataset, now, [more]))
 
     def year(
         self, dataset: str, now: datetime, more: Iterable[Charged] = ()
     ) -> tuple[Number, Number]:
         """(ε, δ) of all that is reserved or was charged in the last 365 days, whatever its unit. A
-        spend counts from when it was charged: releases may have been made until then."""
-        recent = [
-            s.charged
-            for s in self.history.get(dataset, ())
-            if datetime.fromisoformat(s.at) > now - YEAR
-        ]
-        return _sums([*recent, *self.open_of(dataset), *more])
+        spend counts from when it was charged: releases may have been made until then. Of a clock
+        that is behind the newest entry, the year is the longer one."""
+        recent = within_year(self.history.get(dataset, ()), now)
+        return sums([*recent, *self.open_of(dataset), *more])
 
     def _open_spends(self, dataset: str) -> list[Spend]:
         return [spend for spend in self.open.values() if spend.dataset == dataset]
@@ -351,9 +372,8 @@ class State:
                 f"promises under replace were spent on data set {dataset!r}, which say nothing "
                 "about units that are added or removed: keep its budgets under replace."
             )
-        before = self.accounts.get((dataset, unit))
         finer = {s.unit for s in spends if RANK[s.unit] < RANK[unit] and most.of(s.unit) is None}
-        if finer and (before is None or before.most != most):
+        if finer and Amount.read(dict(body)).epsilon:  # a budget may be closed in any case
             name = min(finer)
             raise UsageError(
                 f"{name}s of data set {dataset!r} were spent on before: say how many of them one "
@@ -377,13 +397,3 @@ class State:
     def balance(self, dataset: str, unit: Unit) -> Balance:
         used = {spend.adjacency for spend in self.spends_of(dataset)}
         return self.account(dataset, unit).balance(self.open_of(dataset), used)
-
-
-def _sums(spends: list[Charged]) -> tuple[Number, Number]:
-    """Of ε and δ as they were promised, over partitions as accounts add them."""
-    tally = Tally()
-    for spend in spends:
-        tally.add(Charge(spend.amount), spend.partition, spend.part)
-    replaced = any(spend.adjacency is Adjacency.REPLACE for spend in spends)
-    total = tally.total(2 if replaced else 1).amount
-    return total.epsilon, total.delta

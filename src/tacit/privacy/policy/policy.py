@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -21,7 +22,16 @@ from tacit.privacy.policy.rules import Asked, Broken, Rules, Totals
 from tacit.privacy.policy.trust import Trust
 from tacit.privacy.promise import Promise, Unit
 
-__all__ = ["APPROVAL", "FORMAT", "Approval", "Policy", "lines_of", "read_trust"]
+__all__ = [
+    "APPROVAL",
+    "FORMAT",
+    "Approval",
+    "Policy",
+    "distinct_digest",
+    "folded",
+    "lines_of",
+    "read_trust",
+]
 
 FORMAT = "tacit policy 1"
 OTHERS = "*"
@@ -156,7 +166,10 @@ class Policy:
 
     def table(self, dataset: str) -> str | None:
         """The name of the table that holds for a data set."""
-        return next((name for name in (dataset, OTHERS) if name in self.datasets), None)
+        if dataset in self.datasets:
+            return dataset
+        alike = (name for name in self.datasets if folded(name) == folded(dataset))
+        return next(alike, OTHERS if OTHERS in self.datasets else None)
 
     def rules(self, dataset: str) -> Rules | None:
         name = self.table(dataset)
@@ -229,11 +242,25 @@ class Approval:
 
 
 APPROVAL = "tacit approval 1"
+DISTINCT = "tacit distinct 1"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _approved(study: str, dataset: str) -> dict[str, str]:
     return {"format": APPROVAL, "study": study, "dataset": dataset}
+
+
+def distinct_digest(dataset: str, other: str, reason: str) -> str:
+    """What approvers sign, as they sign a study's digest, if two data sets that look alike have no
+    records in common; of the two names, the first in order stands in the approval."""
+    names = sorted((dataset, other))
+    return digest({"format": DISTINCT, "datasets": names, "reason": reason})
+
+
+def folded(name: str) -> str:
+    """Names that people would read as one are one: capitals, accents, widths (Unicode's NFKC, and
+    its case folding)."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _datasets(table: Any, where: str) -> dict[str, Rules]:
@@ -244,8 +271,15 @@ def _datasets(table: Any, where: str) -> dict[str, Rules]:
         )
     if len(table) > MAX_DATASETS:
         raise InputError(f"{where}: {len(table)} data sets; name at most {MAX_DATASETS}.")
+    known: dict[str, str] = {}
     for name in table:
         reading.line(name, f"{where}, the name of a data set")
+        other = known.setdefault(folded(name), name)
+        if other != name:
+            raise InputError(
+                f"{where}: data sets {other!r} and {name!r} have the same name, but for capitals "
+                "or the way that letters are stored: keep one table."
+            )
     return {name: _rules(body, f"{where}, [datasets.{name}]") for name, body in table.items()}
 
 
