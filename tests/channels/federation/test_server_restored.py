@@ -28,6 +28,7 @@ from tacit.programs.kmeans import KMeans
 from tacit.programs.states import state_bytes
 
 KEYS = [SigningKey.generate() for _ in range(3)]  # the server, another one, the aggregator
+AGGREGATOR = KEYS[2].public_key
 PROGRAM = KMeans(clusters=2, rounds=3)
 PLAIN = local_study(
     PROGRAM, 4, Schema(columns=(Column(name="x", type="number", bounds=(0, 1)),)), Promise(1), KEYS
@@ -147,10 +148,10 @@ def test_nothing_is_sealed_in_rounds_before_the_newest_one(server: Restored) -> 
 def test_shares_of_any_round_but_the_last_are_refused(server: Restored) -> None:
     """Also where a round was recalled, and sent again and again, in a batch with others'."""
     server.back_up()
-    asked = {n: server.question(n, HOLDERS[:2]) for n in (1,)}
-    answers = {1: server.answer(1, asked[1]).body}
-    asked[2] = server.question(2, HOLDERS[:2])
-    answers[2] = server.answer(2, asked[2]).body
+    asked, answers = {}, {}
+    for number in (1, 2):
+        asked[number] = server.question(number, HOLDERS[:2])
+        answers[number] = server.answer(number, asked[number]).body
     server.put_back(server.folder)
     assert server.recall(1, asked[1]).kind == "recalled"
     assert server.share(1, HOLDERS[0]).kind == "stored"

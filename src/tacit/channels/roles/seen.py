@@ -106,9 +106,9 @@ class Seen:
                 )
         if named is not None and named.store != str(self.store) and _is_at(named.store, id):
             raise CheckFailed(
-                f"{self.store} is a copy of {named.store}, which is still there. Each of them could "
-                f"answer what the other one has answered: go on with {named.store}, or move it, "
-                "rather than copy it. From a backup of `tacit backup`, use `tacit restore`."
+                f"{self.store} is a copy of {named.store}, which is still there. Each could answer "
+                f"what the other one has answered: go on with {named.store}, or move it, rather "
+                "than copy it. From a backup of `tacit backup`, use `tacit restore`."
             )
 
     def forget(self) -> None:
