@@ -85,7 +85,7 @@ def check_records(roles: Roles) -> None:
         assert roles.model(name) == expected_model(roles.study, windows)
     for holder in HOLDERS:
         outbox = Outbox(roles.folder(holder) / "outbox.db", roles.study.digest)
-        used = {file.name: len(file.links) for file in outbox.followed()}
+        used = {file.name: len(file.links) for file in outbox.noted().files}
         outbox.close()
         three = {"1.csv": COUNT, "2.csv": COUNT, "3.csv": COUNT}
         assert used == ({"1.csv": COUNT, "2.csv": 2 * COUNT} if holder == "h1" else three)

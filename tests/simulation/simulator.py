@@ -119,8 +119,7 @@ def crashing(kind: type[Store], world: World) -> Callable[[str], Any]:
             if self.copies and world.happens(world.chances.put_back):
                 self.made = False
                 self.database.deserialize(world.chance.choice(self.copies))
-                self.database.execute("UPDATE identity SET restored = ?", (f"{PENDING}now",))
-                self._come_back()
+                self._come_back(f"{PENDING}now", None)  # its machine has seen nothing of it
                 self.restored, self.made = "now", True
                 self.put_back += 1
 

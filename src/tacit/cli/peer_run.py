@@ -13,13 +13,12 @@ from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.terms import joint_cost
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.holdings import Holdings
-from tacit.channels.peers.library import Library
+from tacit.channels.peers.library import Library, UsedPart
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.peers.service import PeerService
 from tacit.channels.peers.status import status_of
-from tacit.channels.roles.lock import Lock
 from tacit.channels.studies.checks import parallel_problem
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
@@ -67,10 +66,8 @@ class _Running:
     ) -> None:
         self._pact, self._key, self._folder, self._role = pact, key, folder, role
         self._options = options
-        self._lock = Lock(folder / "library.db")
-        self._library = Library(folder / "library.db", pact.digest)
+        self._library = Library(folder / "library.db", pact.digest, at_work=True)
         self._ledger = Ledger(options["ledger_file"] or ledger_path())
-        self._used = folder / "used.json"
         self._holdings = Holdings(pact, options["data_path"], self._left_out)
         self._peer: Peer | None = None
         self._own: Any = None
@@ -86,7 +83,6 @@ class _Running:
             await self._take_part()
         finally:
             self._library.close()
-            self._lock.release()
 
     async def _take_part(self) -> None:
         host, port = _host_port(self._options["listen"], self._options["address"])
@@ -178,22 +174,36 @@ class _Running:
         """Whether there are records to train on; with --follow, first those of the noted part."""
         if not self._options["follow"]:
             return self._holdings.read()
-        if self._used.exists() and self._holdings.records is None:
-            first, used, *mark = json.loads(self._used.read_text(encoding="utf-8"))
-            self._holdings.restore(first, used, *mark)
-            if not mark:  # noted by version 0.1
-                name = self._options["data_path"].name
-                self._role.tell("file adopted", file=name, records=used)
-                self._note_used()
+        if self._holdings.records is None and self._goes_on():
             return True
-        found = self._holdings.read()
-        if found:
+        if not self._holdings.read():
+            return False
+        if self._library.used() is None:
+            self._library.count_anew()
+        self._note_used()
+        return True
+
+    def _goes_on(self) -> bool:
+        """Whether a part was noted, which is ours again then."""
+        part = self._library.used() or self._noted_in_file()
+        if part is None:
+            return False
+        self._holdings.restore(part.first, part.used, part.mark)
+        if not part.mark:
+            name = self._options["data_path"].name
+            self._role.tell("file adopted", file=name, records=part.used)
+        if self._library.used() is None:
             self._note_used()
-        return found
+        return True
+
+    def _noted_in_file(self) -> UsedPart | None:
+        """As version 0.1 has noted it. Once it is taken over, the file is not read any more."""
+        file = self._folder / "used.json"
+        return UsedPart(*json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
 
     def _note_used(self) -> None:
         own = self._holdings
-        written(self._used, [own.first, own.used, own.mark])
+        self._library.use(UsedPart(own.first, own.used, own.mark))
 
     def _each(self, now: float) -> bool:
         assert self._peer is not None

@@ -51,9 +51,10 @@ SAID = {
     "began: nothing more is said in it, since the same masks and noise around another model would "
     "show the difference of the two; the curator is asked for another attempt",
     "file renamed": "{file} goes on where {before} was ({records} records of it were used)",
+    "file goes on": "{file} begins with the {records} records of {other}: what comes after is new",
     "file left out": "warning: {file} is left out: its first {records} records were used already, "
     "as {other}. It is taken for a copy; new records belong into a file that begins otherwise, or "
-    "at the end of {other}",
+    "at the end of one of the two",
     "file alike": "warning: {file} begins with the same {records} records as {other}; records of "
     "this table are too alike to tell whether it is a copy. They are taken for new ones",
     "file adopted": "{file}: an earlier version has noted that {records} of its records were used, "

@@ -7,13 +7,14 @@ import gzip
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -26,6 +27,7 @@ from tacit.channels.studies.study import Online, Study, TakePart
 from tacit.crypto.signing import SigningKey
 from tacit.data.schema import Column, Schema
 from tacit.errors import InputError
+from tacit.home import tacit_home
 from tacit.privacy.promise import Promise
 from tacit.programs.contribute import decoded
 from tacit.programs.histogram import Histogram
@@ -261,6 +263,169 @@ def test_a_file_that_changes_between_look_and_use(
 
     monkeypatch.setattr(holder.followed, "_look", changing)
     assert holder.window() == [3, 4, 5]
+
+
+# ── records that come again ──
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "after"),
+    [
+        ({"d1": [1, 2, 3], "d2": [4, 5, 6]}, True, {"month": [1, 2, 3, 4, 5, 6, 7]}),
+        ({"d1": [1, 2, 3], "d2": [4, 5, 6]}, False, {"month": [1, 2, 3, 4, 5, 6, 7]}),
+        ({"d1": [1, 2, 3], "d2": [4, 5, 6]}, True, {"month": [4, 5, 6, 1, 2, 3, 7]}),
+        ({"a": [1, 2, 3]}, True, {"b": [9, 1, 2, 3]}),  # the newest first
+        ({"a": [1, 2, 3, 4]}, False, {"b": [3, 4, 5]}),  # the end of it, once more
+        ({}, False, {"a": [1, 2, 3], "b": [2, 3, 4]}),  # in one window
+        ({"a": [1, 2, 3]}, True, {"b": [3, 2, 1]}),  # sorted otherwise
+        ({"a": [1, 2, 3]}, True, {"b": [3, 2, 1, 3, 2, 1]}),
+        ({"a": [1, 2, 3]}, False, {"a": [1, 2, 3, 1, 2, 3, 4]}),  # appended as a whole
+        ({"a": [1, 2], "b": [3, 4]}, True, {"c": [5, 6, 7, 8, 2, 9, 4]}),
+    ],
+)
+def test_records_that_come_again_are_refused(
+    holder: Holder, before: dict[str, list[int]], gone: bool, after: dict[str, list[int]]
+) -> None:
+    for name, rows in before.items():
+        write(holder, f"{name}.csv", rows)
+    holder.window()
+    if gone:
+        for name in before:
+            os.unlink(holder.path / f"{name}.csv")
+    for name, rows in after.items():
+        write(holder, f"{name}.csv", rows)
+    culprit = sorted(after)[-1]
+    for _ in range(2):
+        with pytest.raises(InputError, match=rf"{culprit}\.csv .* Take those out") as told:
+            holder.window()
+        assert "records.key" not in str(told.value)
+        holder.restart()
+    os.unlink(holder.path / f"{culprit}.csv")
+    others = {row for rows in before.values() for row in rows}
+    others |= {row for name in after if name != culprit for row in after[name]}
+    new = sorted(set(after[culprit]) - others)
+    write(holder, "rest.csv", new)  # the remedy
+    assert set(new) <= set(holder.window())
+    assert holder.used.max() <= 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_in_whatever_order_and_file_two_records_come_again(data: st.DataObject) -> None:
+    """Used rows, at least two, mixed among new ones in any way, over any number of new files."""
+    with tempfile.TemporaryDirectory() as folder:
+        holder = Holder(Path(folder))
+        used = list(range(data.draw(st.integers(2, 12))))
+        cut = data.draw(st.integers(1, len(used)))
+        write(holder, "a.csv", used[:cut])
+        write(holder, "b.csv", used[cut:])
+        holder.window()
+        for name in ("a.csv", "b.csv"):
+            if data.draw(st.booleans()):
+                os.unlink(holder.path / name)
+        again = data.draw(st.lists(st.sampled_from(used), min_size=2, unique=True))
+        mixed = data.draw(st.permutations([*again, *range(20, 20 + data.draw(st.integers(0, 9)))]))
+        write(holder, "c.csv", mixed)
+        holder.restart()
+        with suppress(InputError):
+            holder.window()
+        assert holder.used.max() <= 1
+        holder.outbox.close()
+
+
+def test_records_that_are_often_alike_come_again_by_chance(holder: Holder) -> None:
+    """What was used says how often; those that were there once do not come again together."""
+    write(holder, "a.csv", [1, 2, 3, 4, 5, *[6] * 3, *[7] * 3])
+    holder.window()
+    write(holder, "b.csv", [8, 6, 9, 10, 7, 11, 6, 12])
+    assert len(holder.window()) == 8
+    write(holder, "c.csv", [13, 1, 2, 3, 4, 5, *range(14, 50), 8, 9, 10, 11, 12])
+    with pytest.raises(InputError, match=r"c\.csv has 10 records among its 47 new ones"):
+        holder.window()
+
+
+def test_tables_with_repetitions_are_not_refused(tmp_path: Path) -> None:
+    """Honest records, some values frequent and many rare, once there is something to go by."""
+    draws, most = np.random.default_rng(5), 1200
+    numbers = tuple(str(i) for i in range(most))
+    columns = [Column(name=n, type="category", categories=numbers) for n in COLUMNS]
+    holder = Holder(tmp_path, study_over(Schema(columns=tuple(columns))))
+    shares = 1 / np.arange(1, most - 11)
+    for day in range(12):
+        rows = draws.choice(most - 12, 299, p=shares / shares.sum())
+        write(holder, f"{day:02}.csv", [most - 1 - day, *rows.tolist()])  # none begin alike
+        assert holder.followed._look()[-1].count == 300
+        made = holder.followed.contribute(1, holder.state, holder.query)
+        holder.outbox.keep(day + 1, bytes(32), {"a": b"x"}, made.used)
+
+
+def test_a_copy_with_more_records_goes_on_where_the_other_ends(holder: Holder) -> None:
+    """Each day's file holds all so far, and the older ones stay or go."""
+    rows: list[int] = []
+    for day in range(6):
+        rows += [3 * day, 3 * day + 1, 3 * day + 2]
+        write(holder, f"day{day}.csv", rows)
+        assert holder.window() == rows[-3:]
+        if day == 3:
+            os.unlink(holder.path / "day1.csv")
+            os.unlink(holder.path / "day3.csv")
+            holder.restart()
+    assert "day5.csv" in holder.named("file goes on")
+    assert holder.named("file left out") == []
+
+
+def test_a_copy_that_grew_otherwise_than_its_original(holder: Holder) -> None:
+    write(holder, "a.csv", [1, 2, 3])
+    holder.window()
+    write(holder, "a.csv", [1, 2, 3, 4])
+    write(holder, "b.csv", [1, 2, 3, 5, 6])
+    assert holder.window() == [4, 5, 6]
+
+
+def test_copies_that_grow_by_the_same_records(holder: Holder) -> None:
+    """One catches up with the other, both grow at once, one is ahead: each record is used once."""
+    write(holder, "a.csv", [1, 2])
+    holder.window()
+    write(holder, "b.csv", [1, 2, 3])
+    assert holder.window() == [3]
+    write(holder, "a.csv", [1, 2, 3])
+    assert holder.window() == []
+    for name in ("a.csv", "b.csv"):
+        write(holder, name, [1, 2, 3, 4, 5])
+    assert holder.window() == [4, 5]
+    write(holder, "a.csv", [1, 2, 3, 4, 5, 6])
+    write(holder, "b.csv", [1, 2, 3, 4, 5, 6, 7])
+    holder.restart()
+    assert holder.window() == [6, 7]
+    assert holder.window() == []
+    write(holder, "a.csv", [1, 2, 3, 4, 5, 6, 8])  # from here on they differ
+    write(holder, "b.csv", [1, 2, 3, 4, 5, 6, 7, 9])
+    assert holder.window() == [8, 9]
+
+
+def test_files_of_records_that_are_alike_are_not_passed_over(tmp_path: Path) -> None:
+    """A new file every day, the older ones archived: they often begin alike."""
+    holder, draws = Holder(tmp_path, ILL), np.random.default_rng(1)
+    for day in range(20):
+        for file in tmp_path.glob("*.csv"):
+            file.unlink()
+        lines = ["true\n" if ill else "false\n" for ill in draws.random(4) < 0.05]
+        (tmp_path / f"day{day}.csv").write_text("ill\n" + "".join(lines))
+        assert len(holder.window()) == 4
+
+
+def test_another_key_is_noticed(holder: Holder) -> None:
+    write(holder, "a.csv", [1, 2, 3])
+    holder.window()
+    key = tacit_home() / "keys" / "records.key"
+    content = key.read_bytes()
+    key.unlink()
+    with pytest.raises(InputError, match=r"Put back keys/records\.key"):
+        holder.restart()
+    key.write_bytes(content)
+    holder.restart()
+    os.rename(holder.path / "a.csv", holder.path / "b.csv")
+    assert holder.window() == []
 
 
 # ── whatever may happen to files, in any order ──

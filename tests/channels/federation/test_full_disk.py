@@ -88,9 +88,9 @@ def on(monkeypatch: pytest.MonkeyPatch) -> Callable[[Disk], None]:
             kind = sqlite3.Connection if path == MEMORY else Failing
             return connect(path, *rest, factory=kind, **options)
 
-        def noted(self: Seen, id: str, steps: int) -> None:
+        def noted(self: Seen, id: str, steps: int, words: str = "") -> None:
             disk.write("note", no_space)
-            write(self, id, steps)
+            write(self, id, steps, words)
 
         monkeypatch.setattr(sqlite3, "connect", opened)
         monkeypatch.setattr(Seen, "write", noted)
@@ -263,4 +263,6 @@ def test_a_failed_note_leaves_the_older_one(
         patch.setattr("os.fdopen", full)
         with pytest.raises(OSError, match="No space"):
             note.write("id", 4)
-    assert note.read() == ("id", 3)
+    for found in (note.here(), note.named("id")):
+        assert found is not None
+        assert (found.id, found.steps) == ("id", 3)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tacit.channels.peers.library import AT_ONCE, Library
+from tacit.channels.peers.library import AT_ONCE, Library, UsedPart
+from tacit.channels.peers.purse import LedgerPurse
+from tacit.channels.roles.backup import back_up, put_back
 from tacit.channels.roles.store import MEMORY
-from tacit.errors import Refused
+from tacit.errors import CheckFailed, Refused
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.promise import Promise
 
 NETWORK = "ab" * 32
 
@@ -63,3 +69,72 @@ def test_it_outlives_the_process_and_knows_its_network(tmp_path: Path) -> None:
     again.close()
     with pytest.raises(Refused, match="name another folder"):
         Library(tmp_path / "library.db", "cd" * 32)
+
+
+# ── which records are in models ──
+
+
+def test_one_peer_at_a_time_counts_and_others_read_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "library.db"
+    with closing(Library(path, NETWORK, at_work=True)) as library:
+        library.use(UsedPart(0, 50, "ab"))
+        with pytest.raises(Refused, match="in use by process"):
+            Library(path, NETWORK, at_work=True)
+        with closing(Library(path, NETWORK)) as reader:
+            assert reader.used() == UsedPart(0, 50, "ab")
+            library.use(UsedPart(50, 90, "cd"))
+            assert reader.used() == UsedPart(50, 90, "cd")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_records_that_a_restored_peer_counts_again_are_charged_again(
+    tmp_path: Path, times: int
+) -> None:
+    """Parts of one partition are disjoint: what may overlap with them is charged beside them."""
+    folder, ledger = tmp_path / "peer", Ledger(tmp_path / "ledger.db")
+    ledger.allow("rows", "record", 1.0 + times)
+
+    def aggregate(library: Library, first: int, last: int) -> None:
+        library.use(UsedPart(first, last))
+        part = f"rows {first + 1} to {last}"
+        purse = LedgerPurse(Promise(1.0), ledger, "rows", "net", part, library.identity)
+        budget = purse.budget(part)
+        budget.reserve(1)
+        budget.spend(1)
+        budget.settle(None)
+
+    with closing(Library(folder / "library.db", NETWORK, at_work=True)) as library:
+        aggregate(library, 0, 50)
+        back_up(folder, tmp_path / "copy.tar", lambda name: None)
+        aggregate(library, 50, 100)
+    assert ledger.balance("rows", "record").spent.epsilon == 1
+    for time in range(1, times + 1):
+        shutil.rmtree(folder)
+        put_back(tmp_path / "copy.tar", folder, lambda name: None)
+        with closing(Library(folder / "library.db", NETWORK, at_work=True)) as library:
+            assert library.used() == UsedPart(0, 50)  # the newest part is lost
+            aggregate(library, 50, 120)
+            aggregate(library, 120, 150)
+        assert ledger.balance("rows", "record").spent.epsilon == 1 + time
+    with closing(Library(folder / "library.db", NETWORK, at_work=True)) as library:
+        library.count_anew()
+        with pytest.raises(Refused):
+            aggregate(library, 0, 10)
+
+
+def test_an_older_or_copied_count_is_not_gone_on_with(tmp_path: Path) -> None:
+    path, older = tmp_path / "peer" / "library.db", tmp_path / "older"
+    for last in (50, 100):
+        with closing(Library(path, NETWORK, at_work=True)) as library:
+            library.use(UsedPart(0, last))
+        if last == 50:
+            shutil.copytree(path.parent, older)
+    with pytest.raises(CheckFailed, match="older copy"):
+        Library(older / "library.db", NETWORK, at_work=True)
+    shutil.copytree(path.parent, tmp_path / "copy")
+    with pytest.raises(CheckFailed, match="is a copy of"):
+        Library(tmp_path / "copy" / "library.db", NETWORK, at_work=True)
+    shutil.rmtree(path.parent)
+    older.rename(path.parent)
+    with pytest.raises(CheckFailed, match="older copy"):
+        Library(path, NETWORK, at_work=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sqlite3
 import sys
 from contextlib import closing
@@ -15,9 +17,11 @@ from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.seals import Question
 from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.roles.backup import back_up, put_back
 from tacit.channels.roles.seen import Seen
 from tacit.channels.roles.store import MEMORY, Store
 from tacit.errors import CheckFailed, InputError, Refused
+from tacit.home import tacit_home
 from tacit.privacy.bound import Norm
 from tacit.programs.program import Block, Query
 
@@ -136,6 +140,89 @@ def test_an_older_copy_or_none_is_noticed(tmp_path: Path) -> None:
     Journal(path, STUDY).close()
 
 
+# ── copies at another place ──
+
+
+def test_of_a_folder_and_its_copy_one_goes_on(tmp_path: Path) -> None:
+    """Whichever is started, in whatever order, and however far each of them is."""
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    stepped(first / "a.db", 2)
+    shutil.copytree(first, copy)
+    with pytest.raises(CheckFailed, match=r"copy/a.db is a copy of .*first/a.db, which is still"):
+        Journal(copy / "a.db", STUDY)
+    stepped(first / "a.db", 1)
+    with pytest.raises(CheckFailed, match="taken 2 steps, and this machine has seen it take 3"):
+        Journal(copy / "a.db", STUDY)
+    shutil.rmtree(first)
+    with pytest.raises(CheckFailed, match="taken 2 steps, and this machine has seen it take 3"):
+        Journal(copy / "a.db", STUDY)
+
+
+def test_a_folder_that_was_moved_goes_on_and_what_stays_does_not(tmp_path: Path) -> None:
+    first, moved = tmp_path / "first", tmp_path / "moved"
+    stepped(first / "a.db", 2)
+    first.rename(moved)
+    shutil.copytree(moved, tmp_path / "kept")
+    stepped(moved / "a.db", 1)
+    with pytest.raises(CheckFailed, match="is gone"):
+        Journal(first / "a.db", STUDY)
+    shutil.copytree(tmp_path / "kept", first, dirs_exist_ok=True)
+    for place in ("first", "kept"):
+        with pytest.raises(CheckFailed, match="older copy"):
+            Journal(tmp_path / place / "a.db", STUDY)
+
+
+def test_a_copy_waits_for_the_one_at_work_although_its_folder_is_gone(tmp_path: Path) -> None:
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    stepped(first / "a.db", 2)
+    shutil.copytree(first, copy)
+    with closing(Journal(first / "a.db", STUDY)):
+        shutil.rmtree(first)
+        with pytest.raises(Refused, match=r"or a copy of it, is in use by process"):
+            Journal(copy / "a.db", STUDY)
+    Journal(copy / "a.db", STUDY).close()  # it was moved, then
+
+
+def test_what_was_restored_is_the_only_one_that_goes_on(tmp_path: Path) -> None:
+    """Neither the one that it replaces nor a copy of any age, at any place."""
+    first, copy, back = (tmp_path / name for name in ("first", "copy", "back"))
+    with closing(Outbox(first / "o.db", STUDY)) as outbox:
+        outbox.keep(1, b"state", {"server": b"share"})
+    back_up(first, tmp_path / "o.tar", lambda name: None)
+    with closing(Outbox(first / "o.db", STUDY)) as outbox:
+        outbox.keep(2, b"state", {"server": b"share"})
+        name = outbox.id
+    shutil.copytree(first, copy)
+    with closing(Outbox(first / "o.db", STUDY)) as outbox:
+        put_back(tmp_path / "o.tar", back, lambda name: None)
+        with pytest.raises(Refused, match="in use"):
+            Outbox(back / "o.db", STUDY)
+        outbox.keep(3, b"state", {"server": b"share"})
+    with closing(Outbox(back / "o.db", STUDY)) as outbox:
+        assert outbox.id == name
+    for place in (first, copy):
+        with pytest.raises(CheckFailed, match="older copy"):
+            Outbox(place / "o.db", STUDY)
+    shutil.rmtree(back)
+    shutil.copytree(copy, back)  # over the restored one
+    with pytest.raises(CheckFailed, match="older copy"):
+        Outbox(back / "o.db", STUDY)
+
+
+def test_a_note_of_an_earlier_version_still_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    stepped(path, 1)
+    older = path.read_bytes()
+    stepped(path, 1)
+    for note in (tacit_home() / "seen").glob("*.json"):
+        said = json.loads(note.read_bytes())
+        del said["words"]
+        note.write_text(json.dumps(said))
+    path.write_bytes(older)
+    with pytest.raises(CheckFailed, match="older copy"):
+        Journal(path, STUDY)
+
+
 def test_what_is_not_durable_is_not_seen(tmp_path: Path) -> None:
     path = tmp_path / "aggregator.db"
     with closing(Journal(path, STUDY)) as journal:
@@ -161,7 +248,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     Outbox(path, STUDY).close()
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version=9")
-    with pytest.raises(InputError, match="version 9; this tacit knows versions up to 3"):
+    with pytest.raises(InputError, match="version 9; this tacit knows versions up to 4"):
         Outbox(path, STUDY)
 
 

@@ -20,8 +20,15 @@ import numpy as np
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.roles.events import Tell
-from tacit.channels.roles.growing import FoundFile, NewRecords, UsedFile, new_records
-from tacit.channels.roles.row_chain import Links, Observe, bits_of, followed_key, linked_batches
+from tacit.channels.roles.growing import FoundFile, NewRecords, Noted, new_records
+from tacit.channels.roles.row_chain import (
+    Links,
+    Observe,
+    bits_of,
+    followed_key,
+    key_value,
+    linked_batches,
+)
 from tacit.channels.studies.study import Study
 from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
@@ -78,9 +85,18 @@ class Followed:
         self._encoder = study.program().encoder(study.schema)
         self._key, self._bits = followed_key(), bits_of(self._encoder.schema)
         self._sink, self._told = tell, set[str]()
-        self._read: dict[Path, tuple[_Version, Links]] = {}
+        self._check_key()
+        self._read: dict[tuple[Path, bool], tuple[_Version, Links]] = {}
         self._looked: tuple[object, list[NewRecords]] | None = None
-        self._used: tuple[int, list[UsedFile]] | None = None
+        self._used: tuple[int, Noted] | None = None
+
+    def _check_key(self) -> None:
+        if not self._outbox.check_key(key_value(self._key)):
+            raise InputError(
+                f"{self._outbox.path} knows used records by digests under another secret than "
+                "this machine's: none of them would be known again. Put back keys/records.key of "
+                "your home, from a backup."
+            )
 
     async def ready(self, seconds: float) -> None:
         """Wait for a new record, but not until the window is over."""
@@ -164,29 +180,28 @@ class Followed:
                 new_records(
                     files,
                     self._noted(),
-                    self._outbox.counted(),
                     self._bits,
-                    lambda name: self._joined(self._file(name), chained=False),
+                    lambda name: self._links(self._file(name), chained=False),
                     self._refusal,
                     self._tell,
                 ),
             )
-            self._read = {path: self._read[path] for path in paths}
+            self._read = {key: read for key, read in self._read.items() if key[0] in paths}
         return self._looked[1]
 
-    def _noted(self) -> list[UsedFile]:
+    def _noted(self) -> Noted:
         last = self._outbox.last()
         if self._used is None or self._used[0] != last:
-            self._used = last, self._outbox.followed()
+            self._used = last, self._outbox.noted()
         return self._used[1]
 
-    def _links(self, path: Path) -> Links:
-        version, known = _Version.of(path), self._read.get(path)
+    def _links(self, path: Path, chained: bool = True) -> Links:
+        version, known = _Version.of(path), self._read.get((path, chained))
         if known is None or known[0] != version:
-            known = self._read[path] = version, self._joined(path)
+            known = self._read[path, chained] = version, self._joined(path, chained)
         return known[1]
 
-    def _joined(self, path: Path, chained: bool = True) -> Links:
+    def _joined(self, path: Path, chained: bool) -> Links:
         parts = [links for _, links in self._linked(path, chained)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
 
@@ -208,16 +223,19 @@ class Followed:
     def _file(self, name: str) -> Path:
         return self._path / name if self._path.is_dir() else self._path
 
-    def _refusal(self, name: str, problem: str) -> InputError:
+    def _refusal(self, name: str, problem: str, remedy: str = "") -> InputError:
+        return InputError(f"{self._file(name)} {problem}. {remedy or self._usual_remedy()}")
+
+    def _usual_remedy(self) -> str:
         rotated = (
             "put what was used back beside it, under any name"
             if self._path.is_dir()
             else "follow the folder that it lies in, with what was used under another name"
         )
-        return InputError(
-            f"{self._file(name)} {problem}. Which of its records are new cannot be said: put it "
-            f"back as it was; if it was rotated, {rotated}; if all of its records are new, give "
-            "it a name that no file had before."
+        return (
+            "Which of its records are new cannot be said: put it back as it was; if it was "
+            f"rotated, {rotated}; if all of its records are new, give it a name that no file had "
+            "before."
         )
 
     def _tell(self, event: str, **fields: object) -> None:

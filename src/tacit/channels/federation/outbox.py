@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.channels.roles.growing import FileNote, UsedFile
+from tacit.channels.roles.growing import FileNote, Noted, UsedFile
+from tacit.channels.roles.row_chain import Links
 from tacit.channels.roles.store import Store
 
 __all__ = ["Outbox"]
@@ -29,6 +30,11 @@ FOLLOWED = (
     "CREATE TABLE link (file INTEGER NOT NULL, start INTEGER NOT NULL, links BLOB NOT NULL,"
     " PRIMARY KEY (file, start))",
 )
+# Digests of the used records by themselves, and a value that tells the key of all digests.
+ROWS = (
+    "CREATE TABLE used_row (digests BLOB NOT NULL)",
+    "CREATE TABLE digest_key (value BLOB NOT NULL)",
+)
 
 
 class Outbox(Store):
@@ -41,9 +47,14 @@ class Outbox(Store):
         WITNESSED,
         RETURNED,
         *FOLLOWED,
+        *ROWS,
     )
-    version = 3
-    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {1: (WITNESSED, RETURNED), 2: FOLLOWED}
+    version = 4
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
+        1: (WITNESSED, RETURNED),
+        2: FOLLOWED,
+        3: ROWS,
+    }
     goes_on = True  # it gives up the round that is open when it comes back
     forgets = ("DELETE FROM share", "DELETE FROM returned")
 
@@ -94,15 +105,29 @@ class Outbox(Store):
         if len(note.links):
             links = note.links.astype("<u8").tobytes()
             run("INSERT INTO link VALUES (?, ?, ?)", (number, note.start, links))
+        if len(note.rows):
+            run("INSERT INTO used_row VALUES (?)", (note.rows.astype("<u8").tobytes(),))
 
-    def followed(self) -> list[UsedFile]:
-        """The files that records have gone into a window of already, with what is known of them."""
+    def check_key(self, value: bytes) -> bool:
+        """Whether all digests here were made with the key of this value; the first one is noted."""
+        with self.transaction():
+            found = self.database.execute("SELECT value FROM digest_key").fetchone()
+            if found is None:
+                self.database.execute("INSERT INTO digest_key VALUES (?)", (value,))
+        return found is None or bool(found[0] == value)
+
+    def noted(self) -> Noted:
+        """The records that have gone into a window already."""
+        rows = b"".join(part for (part,) in self.database.execute("SELECT digests FROM used_row"))
+        return Noted(self._followed(), self.counted(), _links(rows))
+
+    def _followed(self) -> list[UsedFile]:
         run = self.database.execute
         links: dict[int, bytes] = {}
         for number, part in run("SELECT file, links FROM link ORDER BY file, start"):
             links[number] = links.get(number, b"") + part
         return [
-            UsedFile(number, name, np.frombuffer(links[number], dtype="<u8").astype(np.uint64))
+            UsedFile(number, name, _links(links[number]))
             for number, name in run("SELECT id, name FROM followed ORDER BY id")
         ]
 
@@ -147,3 +172,7 @@ class Outbox(Store):
     def give_up(self, number: int) -> None:
         with self.transaction():
             self.database.execute("INSERT INTO returned VALUES (?)", (number,))
+
+
+def _links(data: bytes) -> Links:
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64)

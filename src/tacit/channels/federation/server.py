@@ -180,8 +180,6 @@ class Server:
             return self._behind(number)
         self._may_open(number)
         self._begin(number, state)
-        self._store.drop_shares(number)
-        self._arrived = {}
         self._tell("round opened", round=number, length=self.length)
         return Letter("opened", number)
 
@@ -190,6 +188,8 @@ class Server:
         self.study.capacity_check(query)
         self._store.open_round(number, digest_of(state), query)
         self._rounds[number] = Round(number, digest_of(state), query)
+        self._store.drop_shares(number)
+        self._arrived = {}  # it is about the last round alone
         return self._rounds[number]
 
     def _own_word(self, known: Round) -> bytes:
@@ -220,7 +220,9 @@ class Server:
         known = self._rounds.get(number)
         if known is None:
             raise Refused(f"round {number} is not open.")
-        if number == self._last and holder in self._arrived:
+        if number != self._last:
+            raise Refused(f"round {number} is over: take part in round {self._wanted}.")
+        if holder in self._arrived:
             if self._store.share(number, holder) != (share.form, share.body):
                 raise Refused(f"another share of this holder is here for round {number}.")
             return Letter("stored", number)  # sent again: the answer may have been lost

@@ -66,6 +66,7 @@ class ServerStore(Store):
     forgets = ("DELETE FROM share",)  # holders send theirs again: none is summed without them
 
     def __init__(self, path: str | Path, study: str) -> None:
+        self._study = study
         super().__init__(path, study)
         with self.transaction():
             if self.database.execute("SELECT 1 FROM secret").fetchone() is None:
@@ -118,6 +119,22 @@ class ServerStore(Store):
 
     def put_shown(self, number: int, digest: bytes) -> None:
         self.database.execute("INSERT OR IGNORE INTO shown VALUES (?, ?)", (number, digest))
+
+    def words(self) -> str:
+        """Our newest seal: what comes back from a backup must not seal anything else before it."""
+        seals = self.shown()
+        newest = self.database.execute(
+            "SELECT sealed FROM round WHERE sealed IS NOT NULL ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        if newest is not None and (question := _question(newest[0])) is not None:
+            seals[question.number] = question.digest(self._study)
+        last = max(seals, default=0)
+        return f"{last} {seals[last].hex()}" if last else ""
+
+    def remind(self, words: str) -> None:
+        if words:
+            number, digest = words.split()
+            self.put_shown(int(number), bytes.fromhex(digest))
 
     def put_share(self, number: int, holder: str, form: str, body: bytes) -> None:
         self.database.execute("INSERT INTO share VALUES (?, ?, ?, ?)", (number, holder, form, body))

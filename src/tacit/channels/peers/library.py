@@ -1,25 +1,86 @@
-"""Every publication that a peer has, once each."""
+"""Every publication that a peer has, once each, and which of its own records are in models.
+
+The ledger charges parts of one partition side by side, since no record is in two of them. It is
+this store that knows where one part ends and the next begins, so it names the partition. Put back
+from a backup, it may count records as new that were in a part since: it names another partition
+then, which is charged beside the first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 from tacit.channels.roles.store import Store
 
-__all__ = ["Library"]
+__all__ = ["Library", "UsedPart"]
 
 AT_ONCE = 16  # publications in one letter
+PARTS = (
+    "CREATE TABLE used (first INTEGER NOT NULL, used INTEGER NOT NULL, mark TEXT NOT NULL)",
+    "CREATE TABLE partition (name TEXT NOT NULL)",
+)
+# A name for a partition that the ledger knows no part of yet.
+ANEW = (
+    "DELETE FROM partition",
+    "INSERT INTO partition VALUES (lower(hex(randomblob(16))))",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedPart:
+    """The newest part: rows from `first` up to `used`; those before are in earlier parts. `mark`
+    stands for all that were used; empty where version 0.1 noted none."""
+
+    first: int
+    used: int
+    mark: str = ""
 
 
 class Library(Store):
     role = "peer"
     page_bytes = 16384
-    alone = False  # `tacit peer predict` reads it beside a peer at work, which holds a lock itself
-    goes_on = True  # what is lost is public, and fetched again
+    goes_on = True  # what is lost is public, and fetched again; parts are counted anew
+    forgets = ANEW
+    version = 3
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {2: PARTS}
     tables = (
         "CREATE TABLE publication (id TEXT PRIMARY KEY, tag TEXT NOT NULL, mine INTEGER NOT NULL,"
         " body BLOB NOT NULL, at REAL NOT NULL)",
+        *PARTS,
     )
+
+    def __init__(self, path: str | Path, study: str, at_work: bool = False) -> None:
+        """`at_work`: for a peer that takes part, one at a time. Others read it beside that one."""
+        self.alone = at_work
+        super().__init__(path, study)
+
+    @property
+    def identity(self) -> str:
+        """Of the partition that this store knows the parts of: another one after a restore."""
+        found = self.database.execute("SELECT name FROM partition").fetchone()
+        return super().identity if found is None else str(found[0])
+
+    def used(self) -> UsedPart | None:
+        """The newest part of the peer's own records; None before the first."""
+        found = self.database.execute("SELECT first, used, mark FROM used").fetchone()
+        return None if found is None else UsedPart(*found)
+
+    def count_anew(self) -> None:
+        """Begin a partition: which records were in parts before, nobody knows here."""
+        with self.transaction():
+            for statement in ANEW:
+                self.database.execute(statement)
+
+    def use(self, part: UsedPart) -> None:
+        """Note a part, before anything is said of its records."""
+        with self.transaction():
+            self.database.execute("DELETE FROM used")
+            row = (part.first, part.used, part.mark)
+            self.database.execute("INSERT INTO used VALUES (?, ?, ?)", row)
+            self.step()
 
     def add(self, id: str, tag: str, mine: bool, body: bytes, now: float) -> bool:
         """Keep a publication; False if it is here already."""

@@ -25,8 +25,10 @@ FAR = 2**20  # the byte that Windows locks lies behind the words, which others m
 class Lock:
     """Held from here to `release` or the end of the process; Refused if another one holds it."""
 
-    def __init__(self, store: Path) -> None:
-        self.path = store.with_name(store.name + ".lock")
+    def __init__(self, store: Path, path: Path | None = None, what: str = "") -> None:
+        """At `path`, else beside the store; `what` is locked, in words, else the store."""
+        self.path = path or store.with_name(store.name + ".lock")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self.release = weakref.finalize(self, os.close, file)  # at the latest when it is dropped
         self.release.atexit = False
@@ -36,7 +38,7 @@ class Lock:
             words = _holder(file)
             self.release()
             raise Refused(
-                f"{store} is in use by {words}. One process at a time may work on it, or a "
+                f"{what or store} is in use by {words}. One process at a time may work on it, or a "
                 "question could be answered twice: stop that one first, or name another folder."
             ) from None
         os.ftruncate(file, 0)

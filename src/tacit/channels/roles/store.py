@@ -2,8 +2,8 @@
 
 Write-ahead log with synchronous=FULL: what is committed survives `kill -9` and power failure, and
 many small writes share one sync (see docs/decisions/sqlite.md). One process at a time opens it
-(lock.py). A file that is empty, cut short or older than what this machine has seen is an error,
-never a new store: a role that has forgotten what it answered would answer again.
+(lock.py). A file that is empty, cut short, a copy, or older than what this machine has seen is an
+error, never a new store (seen.py): a role that has forgotten what it answered would answer again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tacit.channels.roles.lock import Lock
-from tacit.channels.roles.seen import Seen
+from tacit.channels.roles.seen import Note, Seen
 from tacit.channels.roles.storage import storage_problem
 from tacit.errors import InputError, Refused
 from tacit.whole_file import write_whole
@@ -59,7 +59,7 @@ class Store:
     def __init__(self, path: str | Path, study: str) -> None:
         self.path = str(path)
         self.restored: str | None = None  # when it was put back from a backup, if it was
-        self._lock: Lock | None = None
+        self._locks: list[Lock] = []
         self._seen: Seen | None = None
         self._stepped = False
         try:
@@ -91,7 +91,7 @@ class Store:
         """Hold the lock; make the file if there never was one."""
         path.parent.mkdir(parents=True, exist_ok=True)
         if self.alone:
-            self._lock = Lock(path)
+            self._locks.append(Lock(path))
         self._seen = Seen.of(path, self.role, study)
         if path.exists():
             check_whole(path)
@@ -131,12 +131,10 @@ class Store:
             run("PRAGMA synchronous=FULL")
         run("PRAGMA secure_delete=ON")  # a share that is dropped does not stay in a free page
         self._upgrade()
-        returns = self._come_back()
-        self.id, steps, self.restored = run("SELECT id, steps, restored FROM identity").fetchone()
+        (self.id,) = run("SELECT id FROM identity").fetchone()
         if self._seen is not None:
-            if not returns:
-                self._seen.check(self.id, steps)
-            self._seen.write(self.id, steps)
+            self._check_seen(self._seen)
+        (self.restored,) = run("SELECT restored FROM identity").fetchone()
         if self.restored is not None and not self.goes_on and not self.is_over:
             raise Refused(
                 f"{self.path} was put back from a backup ({self.restored}) in the midst of its "
@@ -145,17 +143,44 @@ class Store:
                 "reserved for it stays charged."
             )
 
-    def _come_back(self) -> bool:
-        """The first start after a restore: forget what is of no use or a danger now."""
+    def _check_seen(self, seen: Seen) -> None:
+        """Refuse a copy, and an older one, unless it was told that it was put back."""
+        if self.alone:  # wherever the copies of this store are
+            what = f"{self.path}, or a copy of it,"
+            self._locks.append(Lock(Path(self.path), seen.lock(self.id), what))
+        here, named = seen.here(), seen.named(self.id)  # before the steps, which others may take
         run = self.database.execute
-        (restored,) = run("SELECT restored FROM identity").fetchone()
-        if not (restored or "").startswith(PENDING):
-            return False
+        steps, restored = run("SELECT steps, restored FROM identity").fetchone()
+        if (restored or "").startswith(PENDING):
+            self._come_back(restored, named)
+        else:
+            seen.check(here, named, self.id, steps)
+        self._note()
+
+    def _come_back(self, restored: str, named: Note | None) -> None:
+        """The first start after a restore: forget what is of no use or a danger now.
+
+        From here on it is ahead of every copy that this machine has seen: none of them may go on.
+        """
+        run = self.database.execute
         with self.transaction():
             for statement in self.forgets:
                 run(statement)
-            run("UPDATE identity SET restored = ?", (restored.removeprefix(PENDING),))
-        return True
+            if named is not None:
+                self.remind(named.words)
+            run(
+                "UPDATE identity SET steps = max(steps, ?) + 1, restored = ?",
+                (named.steps if named else 0, restored.removeprefix(PENDING)),
+            )
+
+    # ── what this machine knows beside the store ──
+
+    def words(self) -> str:
+        """What is to be noted outside the folder with every step, beside their number."""
+        return ""
+
+    def remind(self, words: str) -> None:
+        """After a restore: what was noted last."""
 
     def _check_owner(self, study: str) -> None:
         found = self.database.execute("SELECT role, study FROM about").fetchone()
@@ -235,15 +260,15 @@ class Store:
         self._stepped = False
         if self._seen is not None:
             (steps,) = self.database.execute("SELECT steps FROM identity").fetchone()
-            self._seen.write(self.id, steps)
+            self._seen.write(self.id, steps, self.words())
 
     def close(self) -> None:
         self.database.close()
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        for lock in self._locks:
+            lock.release()
 
 
 REMEDY = "Put it back from a backup: tacit restore."
