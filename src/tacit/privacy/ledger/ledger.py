@@ -191,7 +191,7 @@ class Ledger:
             "cost": None if cost is None else cost.as_body(),
             "identity": None if identity is None else label("identity", identity),
             "owner": self._surroundings.owner().as_body(),
-            **({} if asked is None else {"study": asked.study}),
+            **({} if asked is None else {"study": asked.study, "person": asked.person}),
         }
 
         def decide(state: State) -> Draft:
