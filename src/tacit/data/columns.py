@@ -24,6 +24,7 @@ FALSE_TRUE = {
     **dict.fromkeys(("0", "false", "False", "FALSE"), "false"),
     **dict.fromkeys(("1", "true", "True", "TRUE"), "true"),
 }
+MAX_DIGITS = 30  # more than any 64-bit integer has
 TREAT_MISSING = (
     'Say in the schema what a missing value means: when_missing = "drop", "category" or "fill".'
 )
@@ -79,7 +80,7 @@ def _plain(array: Any) -> Any:
             return array.cast(pa.binary()).cast(pa.string())
         except pa.ArrowInvalid:
             _refuse(_not_utf8(array), "is not UTF-8 text.", "Save the table as UTF-8.")
-            raise
+            raise BadCell(0, "is not text.", "Save the table as UTF-8.") from None
     return array
 
 
@@ -213,6 +214,15 @@ def _whole_texts(array: Any) -> Any:
     return integers.cast(pa.string())
 
 
+def _whole(value: str | int) -> int:
+    """Python refuses to read very long numbers; leading zeros do not count."""
+    if isinstance(value, int):
+        return value
+    digits = value.lstrip("+-").lstrip("0") or "0"
+    size = int(digits) if len(digits) < MAX_DIGITS else 2**64
+    return -size if value.startswith("-") else size
+
+
 def _person_ids(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[Any]:
     if column.type == "text":
         texts = array if _is_text(array) else _texts(array, column)
@@ -225,9 +235,9 @@ def _person_ids(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArr
     array = pc.if_else(pa.array(missing), pa.scalar(None, array.type), array)
     try:
         ids = array.cast(pa.int64()).fill_null(0)
-    except pa.ArrowInvalid:
-        long = (v is not None and not -(2**63) <= int(v) < 2**63 for v in array.to_pylist())
-        beyond = np.fromiter(long, dtype=bool, count=len(array))
+    except pa.ArrowInvalid:  # its message holds the value: +7, or many zeros before it
+        numbers = [0 if v is None else _whole(v) for v in array.to_pylist()]
+        beyond = np.array([not -(2**63) <= n < 2**63 for n in numbers], dtype=bool)
         _refuse(beyond, "is an id beyond 64 bits.", 'Set type = "text".')
-        raise
+        ids = pa.array(numbers, pa.int64())
     return np.array(ids.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -152,6 +152,12 @@ class HolderDecisions:
         decisions = self._ledger._now().decisions
         return LeftOut.known(dataset, decisions.digests(dataset), decisions.key_check)
 
+    def is_known(self, dataset: str) -> bool:
+        """Whether the ledger has a budget or a word of its holder's about such a data set."""
+        state = self._ledger._now()
+        named = {name for name, _ in state.accounts} | set(state.decisions.persons)
+        return dataset in named
+
     @property
     def left_out_counts(self) -> dict[str, int]:
         people = self._ledger._now().decisions.left_out
