@@ -171,6 +171,8 @@ def _meaning(column: str, name: str | None) -> int:
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """To single precision, then to six digits: a copy in single precision, or one that was printed
     with six digits or more, has the same numbers, nearly always. Whole numbers stay as they are."""
+    if np.abs(values).max(initial=0.0) < EXACT and (np.rint(values) == values).all():
+        return values  # the usual case, told quickly
     with np.errstate(over="ignore", under="ignore"):
         single = values.astype(np.float32).astype(np.float64)
     whole = (np.rint(single) == single) & (np.abs(single) < EXACT)
