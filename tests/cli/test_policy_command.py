@@ -367,6 +367,20 @@ def test_people_are_left_out_by_id_or_file(tacit: Any, folder: Path) -> None:
     assert not any("4711" in p.read_text(errors="replace") for p in tacit_home().rglob("*.json"))
 
 
+def test_what_may_keep_people_from_being_found_is_said_without_their_ids(tacit: Any) -> None:
+    words = ("policy", "leave-out", "curse", "--id", "4711.0")
+    said = " ".join(tacit(*words).out.split())
+    for expected in (
+        "no budget for a data set 'curse'",
+        "1 of the ids are spelt",
+        "--person COLUMN",
+    ):
+        assert expected in said
+    assert "4711" not in said
+    tacit("budget", "allow", "curse", "--epsilon", "1", "--person", "student")
+    assert tacit(*words[:-1], "4711", "--json").document["warnings"] == []
+
+
 @pytest.mark.usefixtures("allowed")
 def test_join_without_people_in_the_schema_is_refused(tacit: Any, folder: Path) -> None:
     text = SCHEMA.replace('role = "person"', 'role = "ignore"')

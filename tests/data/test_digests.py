@@ -130,6 +130,75 @@ def test_texts_are_equal_if_and_only_if_their_digests_are(ids: list[str]) -> Non
     assert len(digests(table, with_person("text")).digests) == known
 
 
+def test_an_id_is_the_same_however_its_column_is_called_and_typed() -> None:
+    """Also in an array, in composed and decomposed form, and with blanks at its ends."""
+    from tacit.data.digests import digests_of_arrays
+
+    def of(ids: list[Any], kind: str, name: str = "who") -> RecordDigests:
+        columns = {**COLUMNS, name: {"type": kind, "role": "person"}}
+        return digests(
+            pa.table({**rows(len(ids)), name: ids}), Schema.from_dict({"columns": columns})
+        )
+
+    first = of(["007", "-3", "12345678901234567"], "integer")
+    for other in (
+        of([7, -3, 12345678901234567], "integer", "patient"),
+        of(["7", "-003", "+12345678901234567"], "text"),
+        digests_of_arrays(np.zeros((3, 1)), person=np.array([-3, 7, 12345678901234567])),
+        digests_of_arrays(np.zeros((3, 1)), person=np.array(["7", "-3 ", " 12345678901234567"])),
+    ):
+        assert same(first, other)
+    composed, decomposed = "Zo\u00eb", "Zoe\u0308"
+    assert same(of([composed], "text"), of([f" {decomposed} "], "text"))
+    assert not same(of(["ann"], "text"), of(["Ann"], "text"))
+
+
+def test_bounds_and_fillings_are_a_studys_and_not_the_records() -> None:
+    table = pa.table(rows(300))
+    tight = {
+        **COLUMNS,
+        "age": {"type": "number", "bounds": [40, 41]},
+        "weight": {**COLUMNS["weight"], "bounds": [50, 60], "when_missing": "fill", "fill": 55.0},
+        "sex": {**COLUMNS["sex"], "when_missing": "fill", "fill": "m"},
+    }
+    assert same(digests(table, Schema.from_dict({"columns": tight})), digests(table))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-1e30, 1e30) | st.integers(-(2**24), 2**24), min_size=1, max_size=50))
+def test_single_precision_is_the_same_record(values: list[float]) -> None:
+    from tacit.data.digests import digests_of_arrays
+
+    double = np.array(values, dtype=np.float64)[:, None]
+    single = double.astype(np.float32)
+    assert same(digests_of_arrays(double), digests_of_arrays(single.astype(np.float64)))
+
+
+def test_six_digits_are_nearly_always_enough() -> None:
+    from tacit.data.digests import digests_of_arrays
+
+    draw = np.random.default_rng(0).normal(size=(5000, 1)) * 10.0 ** np.arange(-2, 3)
+    for column in draw.T:
+        printed = np.array([float(f"{value:.6g}") for value in column])
+        one, other = (digests_of_arrays(c[:, None]).digests for c in (column, printed))
+        assert len(np.intersect1d(one, other)) > 0.9 * len(one)
+
+
+def test_whole_numbers_stay_apart() -> None:
+    from tacit.data.digests import digests_of_arrays
+
+    numbers = np.arange(2.0**24 - 5000, 2.0**24)[:, None]
+    assert len(digests_of_arrays(numbers).digests) == 5000
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, 5e-324, 3.5e38, 1e-45, 0.0])
+def test_numbers_of_any_size_have_a_digest(value: float) -> None:
+    from tacit.data.digests import digests_of_arrays
+
+    with np.errstate(all="raise"):
+        assert len(digests_of_arrays(np.array([[value], [1.5]])).digests) == 2
+
+
 def test_a_program_about_to_be_run_on_a_table_or_an_array(tmp_path: Path) -> None:
     table = pa.table(rows(100))
     encoder = Histogram().encoder(SCHEMA)

@@ -68,7 +68,7 @@ def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool
 
 @budget.command()
 @click.argument("dataset")
-@click.option("--epsilon", type=float, required=True, help="The most that may be spent in all.")
+@click.option("--epsilon", type=float, help="The most that may be spent in all.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="The same for delta.")
 @click.option(
     "--unit",
@@ -97,24 +97,36 @@ def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool
     type=click.IntRange(min=1),
     help="Persons that one holder has at most: a spend per person counts so often.",
 )
+@click.option(
+    "--person",
+    help="The column that says whose a record is: studies that say another are refused.",
+)
 @ledger_option
 @json_option
 def allow(
     dataset: str,
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
     unit: str,
+    person: str | None,
     path: Path | None,
     as_json: bool,
     **stated: Any,
 ) -> None:
     """Set the ceiling of DATASET: it replaces all that was set before.
 
-    A ceiling below what is already spent leaves nothing; 0 closes the budget.
+    A ceiling below what is already spent leaves nothing; 0 closes the budget. With --person and
+    without --epsilon, budgets stay as they are.
     """
     from tacit.privacy.ledger import Ledger
 
+    if epsilon is None and person is None:
+        raise click.UsageError("say how much may be spent, with --epsilon.")
     ledger = Ledger(path or ledger_path())
+    if person is not None:
+        ledger.decisions.state_person(dataset, person)
+    if epsilon is None:
+        return _say_person(ledger, dataset, as_json)
     balance = ledger.allow(dataset, unit, epsilon, delta, **stated)
     if as_json:
         return print_document(
@@ -123,6 +135,15 @@ def allow(
     return people().print(
         f"{dataset} per {unit}: {balance.allowed} allowed, {balance.left} left.", markup=False
     )
+
+
+def _say_person(ledger: Ledger, dataset: str, as_json: bool) -> None:
+    column = ledger.decisions.person(dataset)
+    if as_json:
+        return print_document(
+            {"ledger": str(ledger.path), "head": ledger.head, "dataset": dataset, "person": column}
+        )
+    return people().print(f"{dataset}: persons are told apart by column {column}.", markup=False)
 
 
 @budget.command()
@@ -308,6 +329,7 @@ def _decided(ledger: Ledger, balances: Sequence[Balance]) -> dict[str, Any]:
         "last_365_days": {} if policy is None else years,
         "revoked": list(decisions.revoked),
         "left_out": decisions.left_out_counts,
+        "persons": {name: found for name in names if (found := decisions.person(name))},
     }
 
 

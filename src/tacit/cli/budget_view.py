@@ -198,6 +198,8 @@ def _words(kind: str, body: dict[str, Any]) -> str:
             return f"{body['dataset']}: its use is revoked"
         case "permit":
             return f"{body['dataset']}: its use is permitted again"
+        case "person":
+            return f"{body['dataset']}: persons are told apart by column {body['column']}"
         case "leave out":
             again = "no longer left out" if body["back"] else "left out"
             return f"{body['dataset']}: {len(body['people'])} {again}"

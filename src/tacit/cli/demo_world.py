@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit import children
+from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
@@ -183,7 +184,8 @@ class World:
         """What a hospital's ledger says when the same patients are asked for once more."""
         try:
             ledger = Ledger(self.folder / self.hospitals[0] / "ledger.db")
-            ledger.reserve(self.study.promise, DATASET, "once more").release()
+            asked = asked_by(self.study)
+            ledger.reserve(self.study.promise, DATASET, "once more", asked=asked).release()
         except TacitError as refusal:
             return str(refusal)
         return "it was not refused"

@@ -167,6 +167,8 @@ def check(study_file: Path, dataset: str, path: Path | None, as_json: bool) -> N
         signers = decisions.approvers_of(asked.study or "", dataset)
         broken = found.broken(dataset, promise, asked, totals, signers)
     revoked = dataset in decisions.revoked
+    if not broken and not revoked:
+        decisions.check_person(promise, dataset, asked)
     if as_json:
         rules = [_rule(one) for one in broken]
         print_document(
@@ -257,6 +259,8 @@ RULES = """
 # Rules, each for the table [datasets."…"] above it; what is left out is not restricted.
 # programs = ["logistic"]             which may run
 # columns = ["age", "disease"]        which may be read
+# headerless = true                   also of files without a header, by the author's names for them
+# person = "patient"                  the column that says whose a record is
 # unit = "person"                     the smallest that is protected: record, person, holder
 # epsilon_per_study = 1.0             most of one study; likewise delta_per_study
 # epsilon_per_year = 4.0              most of the last 365 days; likewise delta_per_year

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import InputError, UsageError
 from tacit.home import ledger_path
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
 
 __all__ = ["leave_out", "ledger_option", "left_out", "revoke"]
 
@@ -74,16 +78,41 @@ def leave_out(
     record is (role = "person"). Sums that a person is in already stay released.
     """
     from tacit.privacy.ledger import Ledger
-    from tacit.privacy.policy.left_out import identifiers_in
+    from tacit.privacy.policy.left_out import identifiers_in, never_whole
 
     everybody = [*identifiers, *([] if file is None else _lines(file))]
     if not everybody:
         raise UsageError("say whom: --id ID, or --ids FILE with one id a line.")
-    ledger = Ledger(path or ledger_path())
-    count = ledger.decisions.leave_out(dataset, identifiers_in(everybody), back=take_back)
+    ledger, chosen = Ledger(path or ledger_path()), identifiers_in(everybody)
+    count = ledger.decisions.leave_out(dataset, chosen, back=take_back)
+    warnings = [] if take_back else list(_doubts(ledger, dataset, never_whole(chosen)))
     if as_json:
-        return print_document({"dataset": dataset, "left_out": count, "head": ledger.head})
-    return people().print(f"{dataset}: {_people(count)} left out from now on.", markup=False)
+        return print_document(
+            {"dataset": dataset, "left_out": count, "warnings": warnings, "head": ledger.head}
+        )
+    people().print(f"{dataset}: {_people(count)} left out from now on.", markup=False)
+    for words in warnings:
+        people().print(f"Warning: {words}", markup=False)
+    return None
+
+
+def _doubts(ledger: Ledger, dataset: str, odd: int) -> Iterator[str]:
+    """What may keep people from being found; without an identifier in it."""
+    if not ledger.decisions.is_known(dataset):
+        yield (
+            f"this ledger has no budget for a data set {dataset!r}. If that is a slip, leave them "
+            "out of the right one: `tacit budget show` lists them."
+        )
+    if odd:
+        yield (
+            f"{odd} of the ids are spelt like numbers, but not like whole ones (7.0, 1e1): in a "
+            "column of integers they are nobody's."
+        )
+    if ledger.decisions.person(dataset) is None:
+        yield (
+            "say in which column the ids stand, or studies are refused: tacit budget allow "
+            f"{shlex.quote(dataset)} --person COLUMN"
+        )
 
 
 @click.command("left-out")

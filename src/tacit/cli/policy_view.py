@@ -34,6 +34,10 @@ def _rules(rules: Rules) -> Iterator[str]:
         yield f"  programs: {', '.join(rules.programs) or 'none'}"
     if rules.columns is not None:
         yield f"  columns: {', '.join(rules.columns) or 'none'}"
+    if rules.headerless:
+        yield "  files without a header: columns by the names that a study's author gives them"
+    if rules.person is not None:
+        yield f"  person: told apart by column {rules.person}"
     if rules.unit is not None:
         yield f"  protected at least: one whole {rules.unit}"
     for span in ("study", "year"):

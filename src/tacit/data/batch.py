@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,9 @@ class Batch:
                        the last one
     person             int64 or objects (str)
 
+    `raw` has those columns in which something was clipped or filled, as they stood in the table
+    (missing values as above): bounds and fillings are a study's, the records are not.
+
     `first_row` is the place of its first record in the table, from 1; records that the schema
     drops are not counted in `rows`.
     """
@@ -37,6 +40,7 @@ class Batch:
     columns: Mapping[str, NDArray[Any]]
     rows: int
     first_row: int = 1
+    raw: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
     def concat(cls, batches: Sequence[Batch]) -> Batch:
@@ -48,4 +52,6 @@ class Batch:
             raise UsageError("only batches of one schema can be joined.")
         names = first.columns
         columns = {name: np.concatenate([b.columns[name] for b in batches]) for name in names}
-        return cls(first.schema, columns, sum(b.rows for b in batches), first.first_row)
+        changed = {name for b in batches for name in b.raw}
+        raw = {n: np.concatenate([b.raw.get(n, b.columns[n]) for b in batches]) for n in changed}
+        return cls(first.schema, columns, sum(b.rows for b in batches), first.first_row, raw)

@@ -24,6 +24,7 @@ FALSE_TRUE = {
     **dict.fromkeys(("0", "false", "False", "FALSE"), "false"),
     **dict.fromkeys(("1", "true", "True", "TRUE"), "true"),
 }
+MAX_DIGITS = 30  # more than any 64-bit integer has
 TREAT_MISSING = (
     'Say in the schema what a missing value means: when_missing = "drop", "category" or "fill".'
 )
@@ -38,8 +39,11 @@ class BadCell(Exception):
 
 
 class Checked(NamedTuple):
+    """`raw`: as it stood there, if something was clipped or filled."""
+
     values: NDArray[Any]
     drop: NDArray[np.bool_] | None
+    raw: NDArray[Any] | None = None
 
 
 def check_column(array: Any, column: Column, layout: Layout) -> Checked:
@@ -51,13 +55,14 @@ def check_column(array: Any, column: Column, layout: Layout) -> Checked:
     missing = _missing(array, tokens)
     if column.when_missing == "refuse":
         _refuse(missing, "is missing.", TREAT_MISSING)
+    drop = missing if column.when_missing == "drop" else None
     if column.role == "person":
-        values = _person_ids(array, column, missing)
-    elif column.is_number:
-        values = _numbers(array, column, missing)
-    else:
-        values = _codes(array, column, missing)
-    return Checked(values, missing if column.when_missing == "drop" else None)
+        return Checked(_person_ids(array, column, missing), drop)
+    if column.is_number:
+        numbers, numbers_read = _numbers(array, column, missing)
+        return Checked(numbers, drop, numbers_read)
+    codes, codes_read = _codes(array, column, missing)
+    return Checked(codes, drop, codes_read)
 
 
 def _refuse(bad: NDArray[np.bool_], problem: str, remedy: str) -> None:
@@ -79,7 +84,7 @@ def _plain(array: Any) -> Any:
             return array.cast(pa.binary()).cast(pa.string())
         except pa.ArrowInvalid:
             _refuse(_not_utf8(array), "is not UTF-8 text.", "Save the table as UTF-8.")
-            raise
+            raise BadCell(0, "is not text.", "Save the table as UTF-8.") from None
     return array
 
 
@@ -110,7 +115,10 @@ def _mask(array: Any) -> NDArray[np.bool_]:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def _numbers(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _numbers(
+    array: Any, column: Column, missing: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Within their bounds, and as they stood there if that is something else."""
     values = _floats(array, missing)
     _refuse(
         ~missing & np.isnan(values),
@@ -121,13 +129,18 @@ def _numbers(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[
     if column.type == "integer":
         whole = np.equal(np.floor(values), values, where=~missing, out=missing.copy())
         _refuse(~whole, "is not a whole number.", 'Round it, or set type = "number".')
-    if column.when_missing == "fill":
-        values[missing] = float(column.fill)  # type: ignore[arg-type]  # checked by the schema
-    elif missing.any():
+    values += 0.0  # minus zero is zero
+    if missing.any():
         values[missing] = np.nan
+    bounded = values
+    if column.when_missing == "fill" and missing.any():
+        filling = float(column.fill)  # type: ignore[arg-type]  # checked by the schema
+        bounded = np.where(missing, filling, values)
     if isinstance(column.bounds, tuple):
-        np.clip(values, *column.bounds, out=values)
-    return values + 0.0  # minus zero is zero
+        low, high = column.bounds
+        if ((bounded < low) | (bounded > high)).any():
+            bounded = np.clip(bounded, low, high)
+    return bounded + 0.0, None if bounded is values else values
 
 
 def _floats(array: Any, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -158,7 +171,9 @@ def _parsed(array: Any, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.array(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _codes(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[np.int32]:
+def _codes(
+    array: Any, column: Column, missing: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
     spellings = _spellings(column)
     order = list(dict.fromkeys(spellings.values()))
     found = pc.index_in(_texts(array, column), value_set=pa.array([*spellings], pa.string()))
@@ -169,9 +184,12 @@ def _codes(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[np
     _refuse(~known & ~missing, f"is not one of the {len(order)} values in the schema.", remedy)
     places = np.array([order.index(meant) for meant in spellings.values()], dtype=np.int32)
     codes = places[found.fill_null(0).to_numpy(zero_copy_only=False)]
+    raw = None
     if missing.any():
-        codes[missing] = order.index(_filling(column)) if column.fill is not None else len(order)
-    return np.asarray(codes, dtype=np.int32)
+        codes[missing] = len(order)
+        if column.fill is not None:
+            raw, codes = codes, np.where(missing, order.index(_filling(column)), codes)
+    return np.asarray(codes, dtype=np.int32), raw
 
 
 def _spellings(column: Column) -> dict[str, str]:
@@ -213,6 +231,15 @@ def _whole_texts(array: Any) -> Any:
     return integers.cast(pa.string())
 
 
+def _whole(value: str | int) -> int:
+    """Python refuses to read very long numbers; leading zeros do not count."""
+    if isinstance(value, int):
+        return value
+    digits = value.lstrip("+-").lstrip("0") or "0"
+    size = int(digits) if len(digits) < MAX_DIGITS else 2**64
+    return -size if value.startswith("-") else size
+
+
 def _person_ids(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArray[Any]:
     if column.type == "text":
         texts = array if _is_text(array) else _texts(array, column)
@@ -225,9 +252,9 @@ def _person_ids(array: Any, column: Column, missing: NDArray[np.bool_]) -> NDArr
     array = pc.if_else(pa.array(missing), pa.scalar(None, array.type), array)
     try:
         ids = array.cast(pa.int64()).fill_null(0)
-    except pa.ArrowInvalid:
-        long = (v is not None and not -(2**63) <= int(v) < 2**63 for v in array.to_pylist())
-        beyond = np.fromiter(long, dtype=bool, count=len(array))
+    except pa.ArrowInvalid:  # its message holds the value: +7, or many zeros before it
+        numbers = [0 if v is None else _whole(v) for v in array.to_pylist()]
+        beyond = np.array([not -(2**63) <= n < 2**63 for n in numbers], dtype=bool)
         _refuse(beyond, "is an id beyond 64 bits.", 'Set type = "text".')
-        raise
+        ids = pa.array(numbers, pa.int64())
     return np.array(ids.to_numpy(zero_copy_only=False), dtype=np.int64)

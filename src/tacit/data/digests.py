@@ -1,21 +1,25 @@
 """What tells one record from another, as keyed digests: the person's id, or else the whole row.
 
-A row is the values of all columns that its schema reads, as the schema understands them: numbers
-within their bounds, categories and booleans by their meaning. So the order of rows and columns, the
-format of the file and the types in it make no difference.
+A row is the values of all columns that its schema reads, as they stand in the table: numbers to
+six digits, categories and booleans by their meaning. An id is a text in composed form (UAX #15),
+without blanks at its ends; a whole number is the same id however it is spelt. So the order of rows
+and columns, the format of the file, the types in it, the name of the id's column and a study's
+bounds and fillings make no difference.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.crypto.local_secret import local_secret
 from tacit.crypto.row_digests import RowDigests
-from tacit.privacy.ledger.known import RecordDigests
+from tacit.privacy.ledger.known import IDS, RecordDigests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Digester", "digests_of", "digests_of_arrays"]
 
-ID_BYTES = 64  # of a text id that are taken as they are; a longer one is hashed first
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+EXACT = 2.0**24  # whole numbers up to here are the same in single precision
+DIGITS = 6  # of other numbers
 
 
 class Digester:
@@ -37,7 +43,8 @@ class Digester:
     def __init__(self, schema: Schema) -> None:
         self._columns = _identifying(schema)
         self._is_id = schema.person is not None
-        self._domain = _domain(self._is_id, [column.name for column in self._columns])
+        names = [column.name for column in self._columns]
+        self._domain = IDS if self._is_id else _domain(names)
         self._tables = {c.name: _meanings(c) for c in self._columns if not _is_numeric(c)}
         self._function: RowDigests | None = None
         self._found: list[NDArray[np.uint64]] = []
@@ -48,7 +55,7 @@ class Digester:
                 word
                 for column in self._columns
                 if column.name not in self._tables
-                for word in _words(column, batch.columns[column.name])
+                for word in _words(column, _as_read(batch, column.name))
             ]
             if self._tables:  # one word for all: it halves the blocks to be enciphered
                 words.append(self._categories(batch))
@@ -59,7 +66,7 @@ class Digester:
     def _categories(self, batch: Batch) -> NDArray[np.uint64]:
         total = np.zeros(batch.rows, dtype=np.uint64)
         for name, table in self._tables.items():
-            total += table[batch.columns[name]]
+            total += table[_as_read(batch, name)]
         return total
 
     @property
@@ -94,12 +101,10 @@ def digests_of_arrays(
     With `classes`, y holds their places; the label's meaning is then the class.
     """
     if person is not None:
-        is_text = person.dtype.kind not in "iu"
-        words = _text_words(person) if is_text else [person.astype(np.int64).view(np.uint64)]
-        domain = _domain(True, ["person"])
+        words, domain = _id_words(person), IDS
     else:
         words = [_number_words(column, may_miss=True) for column in np.asarray(X, np.float64).T]
-        domain = _domain(False, [f"array of {len(words)}", *([] if y is None else ["label"])])
+        domain = _domain([f"array of {len(words)}", *([] if y is None else ["label"])])
         if y is not None and classes is not None:
             words.append(np.array([_meaning("label", name) for name in classes], np.uint64)[y])
         elif y is not None:
@@ -110,11 +115,13 @@ def digests_of_arrays(
 
 def _words(column: Column, values: NDArray[Any]) -> list[NDArray[np.uint64]]:
     """Of a person's id, or of numbers."""
-    if column.role == "person" and column.type == "text":
-        return _text_words(values)
     if column.role == "person":
-        return [values.astype(np.int64, copy=False).view(np.uint64)]
-    return [_number_words(values, may_miss=column.when_missing == "category")]
+        return _id_words(values)
+    return [_number_words(values, may_miss=column.when_missing in ("category", "fill"))]
+
+
+def _as_read(batch: Batch, name: str) -> NDArray[Any]:
+    return batch.raw.get(name, batch.columns[name])
 
 
 def _identifying(schema: Schema) -> list[Column]:
@@ -127,8 +134,8 @@ def _is_numeric(column: Column) -> bool:
     return column.is_number or column.role == "person"
 
 
-def _domain(is_id: bool, names: Sequence[str]) -> str:
-    return json.dumps({"id" if is_id else "columns": names}, ensure_ascii=False)
+def _domain(names: Sequence[str]) -> str:
+    return json.dumps({"columns": names}, ensure_ascii=False)
 
 
 def _secret() -> bytes:
@@ -141,7 +148,7 @@ def _key() -> str:
 
 def _number_words(values: NDArray[Any], may_miss: bool) -> NDArray[np.uint64]:
     """The bits of a float64; one NaN stands for all."""
-    floats = np.ascontiguousarray(values, dtype=np.float64)
+    floats = _rounded(np.ascontiguousarray(values, dtype=np.float64))
     if may_miss:
         floats = np.where(np.isnan(floats), np.nan, floats + 0.0)  # minus zero is zero
     return floats.view(np.uint64)
@@ -161,10 +168,41 @@ def _meaning(column: str, name: str | None) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
 
-def _text_words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
-    """The length and the bytes of each text, padded; all in as many words."""
-    texts = [str(value).encode() for value in values]
-    lengths = np.array([len(text) for text in texts], dtype=np.uint64)
-    short = [t if len(t) <= ID_BYTES else hashlib.sha512(t).digest() for t in texts]
-    padded = np.array(short, dtype=f"S{ID_BYTES}").view("<u8").reshape(len(texts), ID_BYTES // 8)
-    return [lengths, *(np.ascontiguousarray(word, dtype=np.uint64) for word in padded.T)]
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """To single precision, then to six digits: a copy in single precision, or one that was printed
+    with six digits or more, has the same numbers, nearly always. Whole numbers stay as they are."""
+    if np.abs(values).max(initial=0.0) < EXACT and (np.rint(values) == values).all():
+        return values  # the usual case, told quickly
+    with np.errstate(over="ignore", under="ignore"):
+        single = values.astype(np.float32).astype(np.float64)
+    whole = (np.rint(single) == single) & (np.abs(single) < EXACT)
+    rest = np.flatnonzero(~whole & np.isfinite(single))
+    if len(rest):
+        some = single[rest]
+        scale = POWERS[DIGITS - 1 - np.floor(np.log10(np.abs(some))).astype(np.int64) + ZERO_POWER]
+        single[rest] = np.rint(some * scale) / scale
+    beyond = np.isinf(single)
+    return np.where(beyond, values, single) if beyond.any() else single
+
+
+ZERO_POWER = 60  # single precision has exponents from -45 to 38
+POWERS = np.array([float(f"1e{power}") for power in range(-ZERO_POWER, ZERO_POWER + 1)])
+
+
+def _id_words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
+    """Two words: zero and a whole number, or 127 bits of a text's SHA-256 and a one."""
+    if values.dtype.kind in "iu" and (values.dtype.kind == "i" or values.max(initial=0) < 2**63):
+        numbers = values.astype(np.int64).view(np.uint64)
+        return [np.zeros(len(numbers), dtype=np.uint64), numbers]
+    pairs = b"".join(_id_pair(str(value)) for value in values)
+    words = np.frombuffer(pairs, "<u8").reshape(-1, 2)
+    return [np.ascontiguousarray(word, dtype=np.uint64) for word in words.T]
+
+
+def _id_pair(identifier: str) -> bytes:
+    text = identifier if identifier.isascii() else unicodedata.normalize("NFC", identifier)
+    text = text.strip()
+    if WHOLE.fullmatch(text):
+        return bytes(8) + int(text).to_bytes(8, "little", signed=True)
+    found = hashlib.sha256(text.encode()).digest()
+    return bytes([found[0] | 1]) + found[1:16]

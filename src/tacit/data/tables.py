@@ -54,15 +54,17 @@ def _checked(source: Source, schema: Schema, batch_rows: int | None) -> Iterator
 
 
 def _batch(raw: Any, schema: Schema, first_row: int, name: str) -> Batch:
-    columns, drops = {}, []
+    columns, raws, drops = {}, {}, []
     faults: list[tuple[BadCell, Column]] = []
     for array, column in zip(raw.columns, schema.used, strict=True):
         try:
-            values, drop = check_column(array, column, schema.file)
+            values, drop, as_read = check_column(array, column, schema.file)
         except BadCell as bad:
             faults.append((bad, column))
             continue
         columns[column.name] = values
+        if as_read is not None:
+            raws[column.name] = as_read
         if drop is not None and drop.any():
             drops.append(drop)
     if faults:
@@ -78,5 +80,6 @@ def _batch(raw: Any, schema: Schema, first_row: int, name: str) -> Batch:
     if drops:
         keep = ~np.logical_or.reduce(drops)
         columns = {key: values[keep] for key, values in columns.items()}
-        return Batch(schema, columns, int(keep.sum()), first_row)
-    return Batch(schema, columns, raw.num_rows, first_row)
+        raws = {key: values[keep] for key, values in raws.items()}
+        return Batch(schema, columns, int(keep.sum()), first_row, raws)
+    return Batch(schema, columns, raw.num_rows, first_row, raws)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.channels.central import Central
@@ -16,15 +17,16 @@ from tacit.channels.federation.contribution import from_records
 from tacit.channels.federation.local import local_study
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
+from tacit.data.columns import BadCell, check_column
 from tacit.data.records import ArrayRecords, TableRecords
 from tacit.data.remaining import remaining
-from tacit.data.schema import Column, Schema
+from tacit.data.schema import Column, Layout, Schema
 from tacit.errors import CheckFailed, Refused
 from tacit.estimators import KMeans
 from tacit.home import tacit_home
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.policy import LeftOut
-from tacit.privacy.policy.left_out import digests_of
+from tacit.privacy.policy.left_out import digests_of, never_whole
 from tacit.privacy.promise import Promise
 from tacit.programs.histogram import Histogram
 
@@ -204,3 +206,35 @@ def test_records_that_do_not_say_whose_they_are_are_refused(ledger: Ledger) -> N
     with pytest.raises(Refused, match='role = "person"'):
         model.fit(X)
     assert ledger.head == head
+
+
+SPELLINGS = st.from_regex(r"[+-]?0{0,40}[0-9]{1,40}", fullmatch=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SPELLINGS, min_size=1, max_size=5))
+def test_whole_numbers_are_read_however_they_are_spelt_and_never_shown(texts: list[str]) -> None:
+    column = schema("integer").person
+    assert column is not None
+    meant = [int(text) for text in texts]
+    beyond = [not -(2**63) <= number < 2**63 for number in meant]
+    if not any(beyond):
+        assert check_column(pa.array(texts), column, Layout()).values.tolist() == meant
+        return
+    with pytest.raises(BadCell) as caught:
+        check_column(pa.array(texts), column, Layout())
+    bad = caught.value
+    assert bad.index == beyond.index(True)
+    assert texts[bad.index] not in f"{bad} {bad.remedy}"
+
+
+def test_a_number_too_long_for_python_is_refused_without_it() -> None:
+    column = schema("integer").person
+    assert column is not None
+    with pytest.raises(BadCell, match="beyond 64 bits"):
+        check_column(pa.array(["7" * 10_000]), column, Layout())
+
+
+@pytest.mark.parametrize("odd", ["7.0", "1e1", "７", "7" * 31, "0x7", "1'000", "1,000", ".5"])
+def test_what_is_nobody_in_a_column_of_integers_is_counted(odd: str) -> None:
+    assert never_whole([odd, "7", "+7", "007", " 7 ", "anna", "a7", "e1"]) == 1

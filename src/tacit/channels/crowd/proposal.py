@@ -28,7 +28,7 @@ from tacit.channels.crowd.terms import (
     Route,
     Windows,
 )
-from tacit.channels.studies.asked import column_names
+from tacit.channels.studies.asked import column_names, whose
 from tacit.channels.studies.tables import Chosen, Signature
 from tacit.crypto.blind_signatures import TokenPublicKey
 from tacit.crypto.onion import Hop, Shape
@@ -132,6 +132,7 @@ class Proposal(
             author=None if self.signature is None else self.signature.author,
             servers=(self.collector.key,),
             study=self.digest,
+            **whose(self.schema),
         )
 
     @cached_property

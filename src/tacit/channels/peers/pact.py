@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.channels.peers.view import LARGEST_VIEW
-from tacit.channels.studies.asked import column_names
+from tacit.channels.studies.asked import column_names, whose
 from tacit.channels.studies.checks import KEY, name_problems
 from tacit.channels.studies.tables import Chosen, Terms
 from tacit.crypto.signing import digest
@@ -117,6 +117,7 @@ class Pact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             author=None,
             servers=self.members or None,
             study=self.digest,
+            **whose(self.schema),
         )
 
     def admits(self, key: str) -> bool:

@@ -6,21 +6,24 @@ whole text with its signatures, which are checked again whenever the ledger is o
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import Refused, TacitError, UsageError
 from tacit.privacy.policy.policy import Approval, Policy, distinct_digest
-from tacit.privacy.policy.rules import Asked, Totals
-from tacit.privacy.promise import Promise
+from tacit.privacy.policy.rules import Asked, Totals, says_whose, shown_person
+from tacit.privacy.promise import Promise, Unit
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger.chain import Entry
 
 __all__ = ["KINDS", "Decisions"]
 
-KINDS = frozenset({"policy", "approve", "revoke", "permit", "leave out"})
+_UNSAID = Asked(program="", columns=None, author=None)
+
+KINDS = frozenset({"policy", "approve", "revoke", "permit", "leave out", "person"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Decisions:
     policy_at  number of the entry that put the policy in force
     approvals  (digest of a study, data set) → approvers who have signed it
     revoked    data set → number of the entry that revoked its use
+    persons    data set → the column that says whose a record is, by the holder's word
     left_out   data set → digest of an identifier as text → all digests of that identifier
     key_check  of the secret that those digests were made with
     """
@@ -38,6 +42,7 @@ class Decisions:
     policy_at: int = 0
     approvals: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     revoked: Mapping[str, int] = field(default_factory=dict)
+    persons: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     key_check: str | None = None
 
@@ -60,6 +65,9 @@ class Decisions:
                     self.check_permit(body["dataset"])
                     kept = {k: v for k, v in self.revoked.items() if k != body["dataset"]}
                     return replace(self, revoked=kept)
+                case "person":
+                    known = {**self.persons, str(body["dataset"]): str(body["column"])}
+                    return replace(self, persons=known)
                 case _:
                     return self._left_out(body)
         except TacitError as error:
@@ -102,9 +110,18 @@ class Decisions:
 
     # ── deciding ──
 
-    def check(self, dataset: str, promise: Promise, asked: Asked | None, totals: Totals) -> None:
-        """Refused, unless the holder permits this spend, whatever is left of the budget."""
+    def check(
+        self,
+        dataset: str,
+        promise: Promise,
+        asked: Asked | None,
+        totals: Totals,
+        person: str | None,
+    ) -> None:
+        """Refused, unless the holder permits this spend, whatever is left of the budget. `person`
+        is the column by which earlier spends told persons apart."""
         self.refuse_revoked(dataset)
+        self.check_person(dataset, promise, asked, person)
         if self.policy is None:
             return
         if asked is None:
@@ -129,6 +146,53 @@ class Decisions:
                 f"{self.policy.needed} of its approvers must sign it, with this reason; "
                 f"{len(signed)} have. An approver writes it: tacit budget distinct … --out FILE; "
                 "then: tacit budget distinct … --from FILE"
+            )
+
+    def check_person(
+        self, dataset: str, promise: Promise, asked: Asked | None, used: str | None
+    ) -> None:
+        """Refused unless persons are told apart by the one column that the holder says: its author
+        could otherwise call every visit a person, or read those who are left out."""
+        rules = None if self.policy is None else self.policy.rules(dataset)
+        by_rule = None if rules is None else rules.person
+        stated = self.persons.get(dataset) or by_rule
+        for column, why in (
+            (self.persons.get(dataset), "by its holder's word"),
+            (used, "as in what was spent before"),
+        ):
+            if column is not None and not says_whose(asked or _UNSAID, promise, column):
+                raise Refused(
+                    f"data set {dataset!r}: persons are told apart by "
+                    f"{shown_person((asked or _UNSAID).person)} here, and by "
+                    f"{shown_person(column)} {why}. Ask the "
+                    f'study\'s author for a schema with role = "person" on that column.'
+                )
+        if asked is None:
+            return
+        must_count = rules is not None and rules.unit is Unit.PERSON and asked.person is not None
+        must_find = bool(self.left_out.get(dataset))
+        if must_find and asked.person is None:
+            raise Refused(
+                f"people of data set {dataset!r} asked to be left out, and these records do not "
+                'say whose they are. Give a schema with a column of role = "person".'
+            )
+        if stated is None and (must_count or (must_find and used is None)):
+            raise Refused(
+                f"data set {dataset!r}: the study's author tells persons apart by "
+                f"{shown_person(asked.person)}, and "
+                f"{'the policy is about persons' if must_count else 'people are left out'}. Its "
+                "holder says which column it is: tacit budget allow "
+                f"{shlex.quote(dataset)} --person COLUMN"
+            )
+
+    def check_state_person(self, dataset: str, column: str, used: str | None) -> None:
+        """What was spent per person was spent on persons as they were told apart then."""
+        if used not in (None, column):
+            raise Refused(
+                f"spends on data set {dataset!r} told persons apart by {shown_person(used)}; what "
+                f"they cost one person of {shown_person(column)} is not known. "
+                "Keep that column; or use the records under another name from now on (tacit "
+                "budget distinct says that this is meant)."
             )
 
     def refuse_revoked(self, dataset: str) -> None:

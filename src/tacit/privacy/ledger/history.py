@@ -17,11 +17,13 @@ YEAR = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A spend that is charged for good, and when."""
+    """A spend that is charged for good, and when; `person` is the column that said whose a record
+    is."""
 
     at: str
     study: str | None
     charged: Charged
+    person: str | None = None
 
 
 def within_year(settled: Iterable[Settled], now: datetime) -> list[Charged]:

@@ -81,8 +81,34 @@ class HolderDecisions:
 
     def check(self, promise: Promise, dataset: str, asked: Asked) -> None:
         """Refused if such a spend could never be made, however little was spent before."""
-        totals = Totals.first(promise)
-        self._ledger._now().decisions.check(dataset, promise, asked, totals)
+        state = self._ledger._now()
+        person = state.persons.get(dataset)
+        state.decisions.check(dataset, promise, asked, Totals.first(promise), person)
+
+    # ── whose a record is ──
+
+    def person(self, dataset: str) -> str | None:
+        """The column that says so: by the policy, by the holder's word, or by the first study."""
+        state = self._ledger._now()
+        policy = state.decisions.policy
+        rules = None if policy is None else policy.rules(dataset)
+        stated = state.decisions.persons.get(dataset) or state.persons.get(dataset)
+        return (rules and rules.person) or stated
+
+    def state_person(self, dataset: str, column: str) -> None:
+        """Say it: a study that tells persons apart by another column is refused from now on."""
+        body = {"dataset": label("dataset", dataset), "column": label("column", column)}
+
+        def decide(state: State) -> Draft | None:
+            state.decisions.check_state_person(dataset, column, state.persons.get(dataset))
+            return None if state.decisions.persons.get(dataset) == column else ("person", body)
+
+        self._ledger._append(decide)
+
+    def check_person(self, promise: Promise, dataset: str, asked: Asked) -> None:
+        """Refused if the study tells persons apart by another column."""
+        state = self._ledger._now()
+        state.decisions.check_person(dataset, promise, asked, state.persons.get(dataset))
 
     # ── revoking ──
 
@@ -137,6 +163,12 @@ class HolderDecisions:
         """Whose records are not read for studies."""
         decisions = self._ledger._now().decisions
         return LeftOut.known(dataset, decisions.digests(dataset), decisions.key_check)
+
+    def is_known(self, dataset: str) -> bool:
+        """Whether the ledger has a budget or a word of its holder's about such a data set."""
+        state = self._ledger._now()
+        named = {name for name, _ in state.accounts} | set(state.decisions.persons)
+        return dataset in named
 
     @property
     def left_out_counts(self) -> dict[str, int]:

@@ -19,6 +19,7 @@ import os
 import secrets
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,12 +34,14 @@ from tacit.privacy.ledger.known_file import Header, KnownFile, Words, write_know
 if TYPE_CHECKING:
     from tacit.privacy.ledger.reservation import Reservation
 
-__all__ = ["MAX_SHARE", "KnownRecords", "RecordDigests", "Verdict", "compared"]
+__all__ = ["IDS", "MAX_SHARE", "KnownRecords", "RecordDigests", "Verdict", "compared"]
 
 log = logging.getLogger("tacit.ledger")
 
 MAX_SHARE = 0.1  # of a table's records that another data set may know, beyond chance
 DEVIATIONS = 4.0  # standard deviations by which chance may exceed what is expected of it
+MIN_MATCHES = 5  # fewer may be a person who was in two places
+IDS = '{"id": true}'  # for columns: records are told apart by whose they are
 FEW_RECORDS = 20  # below, equal multiplicities may be a coincidence
 
 
@@ -99,14 +102,34 @@ def compared(records: int, matches: int, chance: float) -> Verdict:
     return Verdict(matches > limit, records > limit)
 
 
-def chance_of_match(table: RecordDigests, other: Sequence[Header]) -> float:
-    """The share of `table` that `other` would know if the two were independent, at most: the
-    chance that a row is one of those before it (Good 1953), of the table that shows more of it."""
-    largest = max(other, key=lambda header: header.rows)
-    among_other = 1.0 - largest.alone / largest.rows
-    growth = sum(header.count for header in other) / largest.distinct
-    among_own = 1.0 - table.alone / table.rows
-    return max(among_own, 1.0 - math.pow(1.0 - among_other, max(1.0, growth)))
+def chance_of_match(known: Sequence[Header]) -> float:
+    """The share of an independent table that `known` would know, at most: the chance that a row is
+    one of those before it (Good 1953), by the known records alone. The table in question is not
+    asked: one that was oversampled would excuse itself."""
+    if all(header.columns == IDS for header in known):
+        return 0.0  # an id that occurs in both is the same person
+    return max(_by_table(known), _by_windows(known))
+
+
+def _by_table(known: Sequence[Header]) -> float:
+    largest = max(known, key=lambda header: header.rows)
+    if not largest.rows:
+        return 0.0
+    among = _at_most(largest.rows - largest.alone, largest.rows)
+    growth = sum(header.count for header in known) / largest.distinct
+    return 1.0 - math.pow(1.0 - among, max(1.0, growth))
+
+
+def _by_windows(known: Sequence[Header]) -> float:
+    """The chance grows while windows come: it is now about twice its mean."""
+    rows = sum(header.window_rows for header in known)
+    new = sum(header.window_new for header in known)
+    return 1.0 - (1.0 - _at_most(rows - new, rows)) ** 2 if rows else 0.0
+
+
+def _at_most(repeats: int, rows: int) -> float:
+    """A share that was counted on few rows may be larger than it looks."""
+    return min(1.0, (repeats + 2 * math.sqrt(repeats + 1)) / rows)
 
 
 class KnownRecords:
@@ -152,25 +175,32 @@ class KnownRecords:
                 raise
         return reservation
 
-    def check(self, dataset: str, table: RecordDigests, distinct: Iterable[frozenset[str]]) -> None:
+    def check(
+        self,
+        dataset: str,
+        table: RecordDigests,
+        distinct: Iterable[frozenset[str]],
+        windows: bool = False,
+    ) -> None:
         """Refused if another data set knows the records, unless the two are stated to be distinct.
 
         Records that `dataset` itself knows are its own, whoever else knows them.
         """
         stated = set(distinct)
         files = self._comparable(table)
-        new = _without(table.digests, [f for f in files if f.header.account == dataset])
+        own = [f for f in files if f.header.account == dataset]
+        new = _without(table.digests, own)
         names = sorted({f.header.account for f in files} - {dataset})
         for name in names if len(new) else []:
             if frozenset((dataset, name)) in stated:
                 continue
             other = [f for f in files if f.header.account == name]
             matches = len(new) - len(_without(new, other))
-            chance = chance_of_match(table, [f.header for f in other])
-            verdict = compared(len(new), matches, chance)
-            if verdict.is_known:
+            asked = _as_known(table, dataset, len(new), windows)
+            if _is_known(asked, matches, _headers(own), _headers(other)):
                 raise Refused(_refusal(dataset, name))
-            if not verdict.is_certain and matches > MAX_SHARE * len(new):
+            certain = compared(len(new), matches, chance_of_match(_headers(other))).is_certain
+            if not certain and matches > MAX_SHARE * len(new):
                 log.warning(
                     "the records of data set %r repeat too often to tell whether they are those "
                     "of data set %r: they are taken for others, as the names say",
@@ -178,22 +208,20 @@ class KnownRecords:
                     name,
                 )
 
-    def add(self, dataset: str, table: RecordDigests) -> None:
-        """Remember that the records were charged; on the disk on return."""
-        own = [f for f in self._comparable(table) if f.header.account == dataset]
-        new = _without(table.digests, own)
+    def add(self, dataset: str, table: RecordDigests, windows: bool = False) -> None:
+        """Remember that the records were charged; on the disk on return. `windows`: they are a
+        part that no earlier call has brought."""
+        files = self._comparable(table)
+        new = _without(table.digests, [f for f in files if f.header.account == dataset])
         if not len(new):
             return
-        header = Header(
-            dataset,
-            table.columns,
-            table.key,
-            len(new),
-            table.rows,
-            len(table.digests),
-            table.alone,
-        )
-        self._write(header, new)
+        others = sorted({f.header.account for f in files} - {dataset})
+        matches = {
+            name: len(new) - len(_without(new, [f for f in files if f.header.account == name]))
+            for name in others
+        }
+        found = {name: count for name, count in matches.items() if count}
+        self._write(replace(_as_known(table, dataset, len(new), windows), matches=found), new)
         self._merge(dataset, table)
 
     def counts(self) -> dict[str, int]:
@@ -248,11 +276,55 @@ class KnownRecords:
         for place, size in enumerate(sizes[:-1]):
             if size <= 2 * sum(sizes[place + 1 :]):
                 parts = own[place:]
-                largest = max((f.header for f in parts), key=lambda header: header.rows)
-                self._write(largest, np.unique(np.concatenate([f.digests for f in parts])))
+                union = np.unique(np.concatenate([f.digests for f in parts]))
+                self._write(_merged([f.header for f in parts]), union)
                 for file in parts:
                     file.path.unlink(missing_ok=True)
                 return
+
+
+def _headers(files: Iterable[KnownFile]) -> list[Header]:
+    return [file.header for file in files]
+
+
+def _as_known(table: RecordDigests, dataset: str, new: int, windows: bool) -> Header:
+    """What a file would say of the table."""
+    head = (dataset, table.columns, table.key, new)
+    if windows:
+        return Header(*head, 0, 0, 0, window_rows=table.rows, window_new=new)
+    return Header(*head, table.rows, len(table.digests), table.alone)
+
+
+def _is_known(asked: Header, matches: int, own: Sequence[Header], other: Sequence[Header]) -> bool:
+    """Too many of what is asked for, of all that its data set has had with it, or of all that the
+    other one knows: pieces that are each below the limit add up."""
+    name = other[0].account
+    everything = [asked, *own]
+    records = sum(header.count for header in everything)
+    together = matches + sum(header.matches.get(name, 0) for header in own)
+    if together < min(MIN_MATCHES, records):
+        return False
+    chance, known = chance_of_match(other), sum(header.count for header in other)
+    # How many of the other's records are here by chance, these records say.
+    their_chance = max(chance_of_match(everything), chance)
+    return (
+        (matches >= min(MIN_MATCHES, records) and compared(asked.count, matches, chance).is_known)
+        or compared(records, together, chance).is_known
+        or compared(known, together, their_chance).is_known
+    )
+
+
+def _merged(parts: Sequence[Header]) -> Header:
+    """Of files that have no record in common."""
+    matches: Counter[str] = Counter()
+    for header in parts:
+        matches.update(header.matches)
+    return replace(
+        max(parts, key=lambda header: header.rows),
+        window_rows=sum(header.window_rows for header in parts),
+        window_new=sum(header.window_new for header in parts),
+        matches=dict(matches),
+    )
 
 
 def _without(digests: Words, files: Iterable[KnownFile]) -> Words:

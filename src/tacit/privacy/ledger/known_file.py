@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,9 @@ class Header:
     rows      of the largest table that was charged, how many of them were different, and how many
     distinct  stood alone in it: this shows how much two independent tables have in common by
     alone     chance
+    window_rows  of windows that brought anything new, and how many of their records did: the same
+    window_new   for a data set that comes in windows, in each of which nothing may repeat
+    matches   data set → how many of these records it knew when they were added
     """
 
     account: str
@@ -60,6 +63,9 @@ class Header:
     rows: int
     distinct: int
     alone: int
+    window_rows: int = 0
+    window_new: int = 0
+    matches: dict[str, int] = field(default_factory=dict)
 
 
 def layout_of(count: int) -> int:

@@ -200,7 +200,7 @@ class Ledger:
             "cost": None if cost is None else cost.as_body(),
             "identity": None if identity is None else label("identity", identity),
             "owner": self._surroundings.owner().as_body(),
-            **({} if asked is None else {"study": asked.study}),
+            **({} if asked is None else {"study": asked.study, "person": asked.person}),
         }
 
         def decide(state: State) -> Draft:
@@ -222,8 +222,8 @@ class Ledger:
     def know(self, dataset: str, records: RecordDigests) -> None:
         """Note which records an open reservation is for; Refused as `reserve` would."""
         with self.known.locked():
-            self.known.check(dataset, records, self._now().distinct)
-            self.known.add(dataset, records)
+            self.known.check(dataset, records, self._now().distinct, windows=True)
+            self.known.add(dataset, records, windows=True)
 
     def resume(
         self,

@@ -56,6 +56,7 @@ class Spend:
     drawn: bool = False
     study: str | None = None  # digest of the study's file
     before_identities: bool = False  # made by version 0.1, of which no reservation bears one
+    person: str | None = None  # the column that says whose a record is
 
     @property
     def amount(self) -> Amount:
@@ -96,6 +97,7 @@ class State:
     distinct: frozenset[frozenset[str]] = frozenset()
     history: dict[str, tuple[Settled, ...]] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
+    persons: dict[str, str] = field(default_factory=dict)  # the column, by the first spend with one
 
     def copy(self) -> State:
         accounts = {key: account.copy() for key, account in self.accounts.items()}
@@ -105,6 +107,7 @@ class State:
             charged=dict(self.charged),
             open=dict(self.open),
             history=dict(self.history),
+            persons=dict(self.persons),
         )
 
     # ── reading entries ──
@@ -187,8 +190,11 @@ class State:
             Owner(**body["owner"]),
             study=body.get("study"),
             before_identities="identity" not in body,
+            person=body.get("person"),
         )
         self._decide(dataset, spend.charged)
+        if spend.person is not None:
+            self.persons.setdefault(dataset, spend.person)
         self.open[entry.seq] = spend
         self._recount(dataset)
 
@@ -220,7 +226,7 @@ class State:
         charged = spend.of_amount(amount)
         self.charged[spend.dataset] = (*self.charged.get(spend.dataset, ()), charged)
         # Entries may be older than those before them: so wrote earlier versions, clock set back.
-        settled = Settled(later(self.at, entry.at), spend.study, charged)
+        settled = Settled(later(self.at, entry.at), spend.study, charged, spend.person)
         self.history[spend.dataset] = (*self.history.get(spend.dataset, ()), settled)
         for account in self.accounts_of(spend.dataset):
             account.add(charged)
@@ -229,11 +235,18 @@ class State:
         spend = self._close(entry)
         if spend.drawn:
             raise ValueError("it gives back what noise was drawn for")
+        self._forget_person(spend.dataset)
         if not self.spends_of(spend.dataset):
             for account in self.accounts_of(spend.dataset):
                 account.decided = None  # nothing was drawn yet: the next spend is the first
                 account.recount((), account.adjacency)
         self._recount(spend.dataset)
+
+    def _forget_person(self, dataset: str) -> None:
+        """Unless something was charged, or is reserved, under it."""
+        history = [s for s in self.history.get(dataset, ()) if s.person is not None]
+        if not history and all(s.person is None for s in self._open_spends(dataset)):
+            self.persons.pop(dataset, None)
 
     def _recover(self, entry: Entry) -> None:
         """An older copy is in use. What it lacks is not known, so nothing may be spent from it; and
@@ -310,7 +323,7 @@ class State:
         totals = Totals.first(promise)
         if self.decisions.policy is not None and asked is not None:
             totals = self.totals_with(dataset, promise, asked.study, now, spend)
-        self.decisions.check(dataset, promise, asked, totals)
+        self.decisions.check(dataset, promise, asked, totals, self.persons.get(dataset))
         own, others = self.account(dataset, spend.unit), self.open_of(dataset)
         trial = self.copy()
         trial._decide(dataset, spend)

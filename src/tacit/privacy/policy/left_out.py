@@ -22,12 +22,21 @@ from numpy.typing import NDArray
 from tacit.crypto.local_secret import local_secret
 from tacit.errors import CheckFailed, InputError, Refused
 
-__all__ = ["MAX_IDS", "LeftOut", "digests_of", "identifiers_in", "key_check", "secret_of"]
+__all__ = [
+    "MAX_IDS",
+    "LeftOut",
+    "digests_of",
+    "identifiers_in",
+    "key_check",
+    "never_whole",
+    "secret_of",
+]
 
 MAX_IDS = 100_000  # in one request
 MAX_ID = 200  # characters
 DIGEST_BYTES = 16
 WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
+NUMERIC = re.compile(r"[+-]?[\d.,_' ]*\d[\d.,_' ]*([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
 
 
 def secret_of() -> bytes:
@@ -99,6 +108,13 @@ def _canonical(identifier: str) -> str:
 def _digest(secret: bytes, kind: str, text: str) -> str:
     message = f"{kind}:{text}".encode()
     return hmac.new(secret, message, hashlib.sha256).digest()[:DIGEST_BYTES].hex()
+
+
+def never_whole(identifiers: Iterable[str]) -> int:
+    """How many look like a number but not like a whole one as integers are spelt: in a column of
+    integers they match nobody."""
+    texts = [_canonical(identifier) for identifier in identifiers]
+    return sum(not WHOLE.fullmatch(t) and bool(NUMERIC.fullmatch(t)) for t in texts)
 
 
 def identifiers_in(lines: Iterable[str]) -> list[str]:

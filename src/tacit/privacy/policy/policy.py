@@ -303,6 +303,12 @@ def _one_of(value: Any, known: list[str], where: str) -> str:
     return str(value)
 
 
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{where}: must be true or false.")
+    return value
+
+
 def read_trust(value: Any, where: str) -> Trust:
     """A number of servers, or the public keys of some."""
     if not isinstance(value, list):
@@ -322,6 +328,8 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("authors", "servers"), reading.keys),
     **dict.fromkeys(("epsilon_per_study", "epsilon_per_year"), reading.number),
     **dict.fromkeys(("delta_per_study", "delta_per_year"), _delta),
+    "headerless": _flag,
+    "person": reading.line,
     "unit": _unit,
     "trust": read_trust,
     "approval": _approval,

@@ -11,7 +11,7 @@ from typing import Literal
 from tacit.privacy.policy.trust import Trust, most_parts, noise_choice, trusted
 from tacit.privacy.promise import Promise, Unit
 
-__all__ = ["Asked", "Broken", "Rules", "Totals", "exact"]
+__all__ = ["Asked", "Broken", "Rules", "Totals", "exact", "says_whose", "shown_person"]
 
 Number = Fraction | float  # a float is only ever infinity
 ApprovalMode = Literal["policy", "each study"]
@@ -29,6 +29,8 @@ class Asked:
     servers   public keys of those who are sent something; None: whoever comes
     parts     into which the servers divide the noise; None: they add none
     study     digest of the study's file; None: there is none
+    person    the column that says whose a record is; None: none does
+    by_position  the study's author names columns by their places in a file without a header
     """
 
     program: str
@@ -37,6 +39,8 @@ class Asked:
     servers: tuple[str, ...] | None = ()
     parts: int | None = None
     study: str | None = None
+    person: str | None = None
+    by_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class Broken:
 class Rules:
     """For one data set. None: the policy does not care.
 
+    headerless  whether columns may be named by their places in files without a header: then
+                `columns` is a rule about the author's words for them
+    person      the column that says whose a record is
     unit        the smallest that a promise may be about: record < person < holder
     trust       in the study's servers (trust.md)
     approval    "each study": approvers sign each one's digest
@@ -77,6 +84,8 @@ class Rules:
 
     programs: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
+    headerless: bool | None = None
+    person: str | None = None
     unit: Unit | None = None
     epsilon_per_study: float | None = None
     delta_per_study: float | None = None
@@ -92,6 +101,7 @@ class Rules:
     ) -> Iterator[Broken]:
         """Every rule that is broken; the names are those of the fields."""
         yield from self._what(asked, promise)
+        yield from self._whose(asked, promise)
         yield from self._how_much(promise, totals)
         yield from self._who(asked)
         yield from self._trusted(asked)
@@ -114,9 +124,21 @@ class Rules:
             if extra or asked.columns is None:
                 remedy = "Give them names, with a schema." if asked.columns is None else _CHANGE
                 yield Broken("columns", _some(extra), _some(self.columns), remedy)
+            if asked.by_position and not self.headerless:
+                yield Broken(
+                    "headerless",
+                    "columns by their places in a file without a header",
+                    "columns by the names in the file itself",
+                    "Give the file a header, and ask the study's author for header = true; or ask "
+                    "the approvers for headerless = true.",
+                )
         if self.unit is not None and RANK[promise.unit] < RANK[self.unit]:
             coarser = [str(unit) for unit in Unit if RANK[unit] >= RANK[self.unit]]
             yield Broken("unit", str(promise.unit), _some(coarser), _CHANGE)
+
+    def _whose(self, asked: Asked, promise: Promise) -> Iterator[Broken]:
+        if self.person is not None and not says_whose(asked, promise, self.person):
+            yield Broken("person", shown_person(asked.person), shown_person(self.person), _CHANGE)
 
     def _how_much(self, promise: Promise, totals: Totals) -> Iterator[Broken]:
         for span, total in (("study", totals.study), ("year", totals.year)):
@@ -168,6 +190,16 @@ class Rules:
 _CHANGE = "Ask its author for another study, or the approvers for another policy."
 _LESS = "Ask its author for less, or the approvers for another policy."
 _LATER = "Wait until older spends are a year old, or ask the approvers for another policy."
+
+
+def says_whose(asked: Asked, promise: Promise, person: str) -> bool:
+    """Whether persons are told apart by the column that the holder says, or not at all where that
+    is not needed."""
+    return asked.person == person or (asked.person is None and promise.unit is not Unit.PERSON)
+
+
+def shown_person(column: str | None) -> str:
+    return "no column" if column is None else f"column {_printable(column)}"
 
 
 def exact(value: float) -> Number:
