@@ -74,7 +74,7 @@ def says(reply: Message | TacitError, kind: type[TacitError], words: str) -> boo
         ("aggregator", HELD, "not in the study"),
         ("s2", HELD, "not in the study"),
         ("h3", HELD + 1, f"round {HELD + 1} is not open"),
-        ("h3", HELD - 1, f"round {HELD - 1} is closed"),
+        ("h3", HELD - 1, f"round {HELD - 1} is over"),
         ("h3", 0, "round 0 is not open"),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_share_of_an_earlier_round_is_played_again(tmp_path: Path) -> None:
         server = running.keys["s1"].public_key
         old = running.made["h3", HELD - 1][server]
         reply = await running.ask("s1", running.keys["h3"], "share", HELD - 1, old)
-        assert says(reply, Refused, "is closed")
+        assert says(reply, Refused, "is over")
         reply = await running.ask("s1", running.keys["h3"], "share", HELD, old)
         assert says(reply, Refused, "made for another state")
         assert running.told["s1"].found("share refused", "another state", round=HELD)
