@@ -181,8 +181,8 @@ def test_streams_of_few_booleans_are_not_taken_for_one_another(tmp_path: Path, s
         for name in ("a", "b"):
             for _ in range(25):
                 window = digests_of_arrays(draw.integers(0, 2, (5, 7)).astype(float))
-                records.check(name, window, [], windows=True)
-                records.add(name, window, windows=True)
+                found = records.check(name, window, [], windows=True)
+                records.add(name, window, found, windows=True)
 
 
 def test_one_person_in_two_places_is_no_copy(tmp_path: Path) -> None:
@@ -417,7 +417,8 @@ def test_many_tables_are_the_union_of_all_in_few_files(
     records = KnownRecords(tmp_path_factory.mktemp("known") / "ledger.db")
     with records.locked():
         for start, length in parts:
-            records.add("a", digests_of_arrays(everything[start : start + length]))
+            part = digests_of_arrays(everything[start : start + length])
+            records.add("a", part, records.check("a", part, ()))
             known |= set(range(start, start + length))
     files = records._files()
     found = np.unique(np.concatenate([file.digests for file in files]))

@@ -20,7 +20,7 @@ import secrets
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,6 +132,16 @@ def _at_most(repeats: int, rows: int) -> float:
     return min(1.0, (repeats + 2 * math.sqrt(repeats + 1)) / rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The digests that a data set does not know yet, how many of them each other one knows, and
+    the files of all."""
+
+    new: Words
+    matches: Mapping[str, int]
+    files: Mapping[str, list[KnownFile]]
+
+
 class KnownRecords:
     """The records that were charged to the data sets of one ledger."""
 
@@ -166,10 +176,10 @@ class KnownRecords:
         """Check, reserve, and add: Refused before anything is reserved, and on the disk before any
         noise is drawn. What could not be added is not reserved either."""
         with self.locked():
-            self.check(dataset, table, distinct)
+            comparison = self.check(dataset, table, distinct)
             reservation = reserve()
             try:
-                self.add(dataset, table)
+                self.add(dataset, table, comparison)
             except BaseException:
                 reservation.release()
                 raise
@@ -181,21 +191,17 @@ class KnownRecords:
         table: RecordDigests,
         distinct: Iterable[frozenset[str]],
         windows: bool = False,
-    ) -> None:
+    ) -> Comparison:
         """Refused if another data set knows the records, unless the two are stated to be distinct.
 
         Records that `dataset` itself knows are its own, whoever else knows them.
         """
-        stated = set(distinct)
-        files = self._comparable(table)
-        own = [f for f in files if f.header.account == dataset]
-        new = _without(table.digests, own)
-        names = sorted({f.header.account for f in files} - {dataset})
-        for name in names if len(new) else []:
+        stated, found = set(distinct), self._compare(dataset, table)
+        new, own = found.new, found.files.get(dataset, [])
+        for name, matches in found.matches.items():
             if frozenset((dataset, name)) in stated:
                 continue
-            other = [f for f in files if f.header.account == name]
-            matches = len(new) - len(_without(new, other))
+            other = found.files[name]
             asked = _as_known(table, dataset, len(new), windows)
             if _is_known(asked, matches, _headers(own), _headers(other)):
                 raise Refused(_refusal(dataset, name))
@@ -207,22 +213,31 @@ class KnownRecords:
                     dataset,
                     name,
                 )
+        return found
 
-    def add(self, dataset: str, table: RecordDigests, windows: bool = False) -> None:
-        """Remember that the records were charged; on the disk on return. `windows`: they are a
-        part that no earlier call has brought."""
-        files = self._comparable(table)
-        new = _without(table.digests, [f for f in files if f.header.account == dataset])
+    def add(
+        self, dataset: str, table: RecordDigests, comparison: Comparison, windows: bool = False
+    ) -> None:
+        """Remember that the records were charged; on the disk on return.
+
+        comparison  what `check` found under the same lock
+        windows     whether they are a part that no earlier call has brought
+        """
+        new = comparison.new
         if not len(new):
             return
-        others = sorted({f.header.account for f in files} - {dataset})
-        matches = {
-            name: len(new) - len(_without(new, [f for f in files if f.header.account == name]))
-            for name in others
-        }
-        found = {name: count for name, count in matches.items() if count}
+        found = {name: count for name, count in comparison.matches.items() if count}
         self._write(replace(_as_known(table, dataset, len(new), windows), matches=found), new)
         self._merge(dataset, table)
+
+    def _compare(self, dataset: str, table: RecordDigests) -> Comparison:
+        files: dict[str, list[KnownFile]] = {}
+        for file in self._comparable(table):
+            files.setdefault(file.header.account, []).append(file)
+        new = _without(table.digests, files.get(dataset, []))
+        others = sorted(files.keys() - {dataset}) if len(new) else []
+        matches = {name: len(new) - len(_without(new, files[name])) for name in others}
+        return Comparison(new, matches, files)
 
     def counts(self) -> dict[str, int]:
         """About how many records of each data set are known; one table that was charged by

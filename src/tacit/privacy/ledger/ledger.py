@@ -222,8 +222,8 @@ class Ledger:
     def know(self, dataset: str, records: RecordDigests) -> None:
         """Note which records an open reservation is for; Refused as `reserve` would."""
         with self.known.locked():
-            self.known.check(dataset, records, self._now().distinct, windows=True)
-            self.known.add(dataset, records, windows=True)
+            found = self.known.check(dataset, records, self._now().distinct, windows=True)
+            self.known.add(dataset, records, found, windows=True)
 
     def resume(
         self,
