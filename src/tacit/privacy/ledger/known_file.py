@@ -173,8 +173,11 @@ class KnownFile:
         first, last = self._starts[prefixes], self._starts[prefixes + np.uint64(1)]
         lengths = last - first
         ends = np.cumsum(lengths)
-        indices = np.arange(ends[-1]) + np.repeat(first - (ends - lengths), lengths)
-        stored = self._joined(np.repeat(prefixes, lengths), self._rests[indices])
+        if ends[-1] == last[-1] - first[0]:  # nothing lies between them
+            rests = self._rests[first[0] : last[-1]]
+        else:
+            rests = self._rests[np.arange(ends[-1]) + np.repeat(first - (ends - lengths), lengths)]
+        stored = self._joined(np.repeat(prefixes, lengths), rests)
         if not len(stored):
             return np.zeros(len(digests), dtype=bool)
         places = np.minimum(np.searchsorted(stored, digests), len(stored) - 1)
