@@ -12,6 +12,7 @@ import pytest
 from tacit.channels.consortium.journals import Attempt, PartyJournal
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.server_store import ServerStore
+from tacit.channels.roles import backup
 from tacit.channels.roles.backup import back_up, put_back
 from tacit.cli.main import main
 from tacit.data.digests import digests_of_arrays
@@ -87,6 +88,22 @@ def test_the_budgets_of_a_ledger_are_closed(tmp_path: Path, place: str) -> None:
     again.reserve(promise, "patients", "more").release()
     with pytest.raises(LedgerTampered):  # two ledgers of one name would each know a half
         Ledger(tmp_path / "moved.db")
+
+
+@pytest.mark.parametrize("kind", ["store", "ledger"])
+def test_broken_off_it_leaves_nothing_that_was_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    source = tmp_path / "role" / "file.db"
+    if kind == "store":
+        ServerStore(source, STUDY).close()
+    else:
+        Ledger(source).allow("patients", "record", 2.0)
+    back_up(source.parent, tmp_path / "copy.tar", quiet)
+    monkeypatch.setattr(backup, "_told", lambda *_: pytest.fail("broken off"))
+    with pytest.raises(pytest.fail.Exception):
+        put_back(tmp_path / "copy.tar", tmp_path / "there", quiet)
+    assert not list((tmp_path / "there").rglob("*.db"))
 
 
 def test_a_ledger_comes_with_what_it_knows_of_its_records(tmp_path: Path) -> None:

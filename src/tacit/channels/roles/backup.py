@@ -28,6 +28,7 @@ from tacit import __version__
 from tacit.channels.roles.store import PENDING, check_whole
 from tacit.errors import CheckFailed, InputError, Refused
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger.chain import APPLICATION
 from tacit.whole_file import whole_file
 
 __all__ = ["Say", "back_up", "put_back"]
@@ -37,7 +38,6 @@ VERSION = 1  # of archives
 ABOUT = "tacit-backup.json"
 LEFT_OUT = (".lock", "-wal", "-shm", "-journal")  # locks, and what a copied database has in itself
 SQLITE = b"SQLite format 3\x00"
-LEDGER = int.from_bytes(b"tacL")
 
 
 # ── making ──
@@ -117,7 +117,7 @@ def _write(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def _kind(database: sqlite3.Connection) -> str:
     """What a database is: a role's store, a ledger, or neither."""
-    if database.execute("PRAGMA application_id").fetchone()[0] == LEDGER:
+    if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
         return "ledger"
     found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     tables = {name for (name,) in found}
@@ -147,10 +147,10 @@ def put_back(archive: Path, target: Path, say: Say) -> dict[str, Any]:
             if about["single"] is not None:  # and what lies beside it, under the same name
                 path = Path(f"{target}{name.removeprefix(about['single'])}")
             path.parent.mkdir(parents=True, exist_ok=True)
+            if content.startswith(SQLITE):  # nobody ever finds one that was not told
+                content = _told(content, name, now, told)
             with whole_file(path) as file:
                 file.write(content)
-            if content.startswith(SQLITE):
-                _tell(path, name, now, told)
     finally:
         os.umask(before)
     return told
@@ -188,16 +188,20 @@ def _contents(archive: Path, about: dict[str, Any]) -> Iterator[tuple[str, bytes
     yield from ((name, found[name]) for name in about["files"])
 
 
-def _tell(path: Path, name: str, now: str, told: dict[str, Any]) -> None:
-    """Tell a database that it was put back."""
-    with closing(sqlite3.connect(path)) as database:
-        kind = _kind(database)
-        if kind == "store":
-            with database:
-                database.execute("UPDATE identity SET restored = ?", (PENDING + now,))
-            told["stores"].append(name)
-    if kind == "ledger":
-        _close_budgets(path, told)
+def _told(content: bytes, name: str, now: str, told: dict[str, Any]) -> bytes:
+    """A database that knows that it was put back."""
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "copy"
+        draft.write_bytes(content)
+        with closing(sqlite3.connect(draft)) as database:
+            kind = _kind(database)
+            if kind == "store":
+                with database:
+                    database.execute("UPDATE identity SET restored = ?", (PENDING + now,))
+                told["stores"].append(name)
+        if kind == "ledger":
+            _close_budgets(draft, told)
+        return draft.read_bytes()
 
 
 def _close_budgets(path: Path, told: dict[str, Any]) -> None:
