@@ -44,7 +44,8 @@ class Forgers:
             (given,) = self.world.journals[number].answers().values()
             self._ask_for_more(self.world.people[number].key)
             for answer in self._forged(given):
-                assert isinstance(self.world.inject(self._wave, answer.to_bytes()), Letter)
+                sent = self.world.inject(self._wave, given.question, answer.to_bytes())
+                assert isinstance(sent, Letter)
         for number in range(STRANGERS):
             self._stranger(identity("stranger", number).public_key)
         for _ in range(GARBAGE):
@@ -54,7 +55,8 @@ class Forgers:
         """The same honest answers once more, when all is over."""
         for number in range(self.cheats):
             (given,) = self.world.journals[number].answers().values()
-            reply = self.world.deliver(self._wave, self._honest(given).to_bytes())
+            body = self._honest(given).to_bytes()
+            reply = self.world.deliver(self._wave, given.question, body)
             assert isinstance(reply, Letter)
 
     def _ask_for_more(self, member: str) -> None:
@@ -97,15 +99,17 @@ class Forgers:
         self._ask("register", key, b"")
         self._ask("token", key, write(asked))
         for kind in ("packets", "reveal", "batches", "commit"):
-            self._ask(kind, key, write(Packets(0, 0, 3, [self._noise(3)])))
-        body = write(Packets(0, 0, 0, [self._noise(0)]))
-        self.replies.append(self.world.answer(key, 0, Letter("packets", 0, body)))
+            self._ask(kind, key, write(Packets(0, 0, 3, name, [self._noise(3)])))
+        way = self.world.drawn.ways(0)[name]
+        body = write(Packets(0, 0, 0, name, [self._noise(0)]))
+        self.replies.append(self.world.answer(key, way[0], Letter("packets", 0, body)))
 
     def _garbage(self) -> None:
         """Bytes that nobody has wrapped, through a relay and straight to the collector."""
-        relay = self.world.carriers[0].key
-        for to, hop in ((4, 1), (None, 3)):
-            body = write(Packets(0, 0, hop, [self._noise(hop)]))
+        name, way = next(iter(self.world.drawn.ways(0).items()))
+        for sender, to, hop in ((way[0], way[1], 1), (way[2], None, 3)):
+            relay = self.world.carriers[sender].key
+            body = write(Packets(0, 0, hop, name, [self._noise(hop)]))
             assert isinstance(self.world.answer(relay, to, Letter("packets", 0, body)), Letter)
 
     def _ask(self, kind: str, sender: str, body: bytes) -> None:

@@ -21,11 +21,10 @@ from crowd_cast import Cast, identity
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.collector_store import CollectorStore
 from tacit.channels.crowd.errands import Came, Errand, Script
-from tacit.channels.crowd.layers import layers
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.letters import Packets, TokenAsked, Wave
 from tacit.channels.crowd.person import Person
 from tacit.channels.crowd.person_journal import Given, PersonJournal
-from tacit.channels.crowd.relay import context_of
 from tacit.channels.crowd.relay_role import AT_ONCE, RelayRole
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.budget import Budget, NoBudget
@@ -319,31 +318,35 @@ class World:
 
     # ── hostile relays ──
 
-    def wrapped(self, wave: Wave, payload: bytes, hop: int, first: int = 0) -> tuple[bytes, int]:
-        """A packet as it comes to a hop, on a circuit that begins at relay `first`; and the place
-        of the relay there."""
-        proposal, shape = self.cast.proposal, self.cast.proposal.shape(len(self.store.members()))
-        silent = self.collector.bulletin(self.now).silent
-        context = context_of(proposal.digest, wave.stage, wave.number, silent, wave.receipts)
-        stops = layers(len(self.relays), shape.hops, silent)
-        rest = [next(p for p in layer if self.carriers[p].alive) for layer in stops[1:]]
-        places = [first, *rest]
+    @property
+    def drawn(self) -> Assignment:
+        """What everybody goes by; once the lots are drawn."""
+        asking = self.collector._asking
+        assert asking is not None
+        return asking.drawn
+
+    def wrapped(self, wave: Wave, batch: str, payload: bytes, hop: int) -> tuple[bytes, list[int]]:
+        """A packet as it comes to a hop of its batch's circuit; and the circuit."""
+        proposal, drawn = self.cast.proposal, self.drawn
+        context = context_of(drawn.drawing, wave, batch)
+        places = list(drawn.ways(wave.stage, drawn.left_out(wave))[batch])
         route = [proposal.stops[place] for place in places]
-        packet = wrap(shape, context, route, proposal.collector.onion, payload)
+        packet = wrap(drawn.shape, context, route, proposal.collector.onion, payload)
         for place in places[:hop]:
-            packet = peel(shape, context, self.cast.relays[place][1], packet).packet
-        return packet, places[min(hop, shape.hops - 1)]
+            packet = peel(drawn.shape, context, self.cast.relays[place][1], packet).packet
+        return packet, places
 
-    def inject(self, wave: Wave, payload: bytes) -> Letter | TacitError:
-        """What the owner of relay 0, in the first layer, can do: pass on a packet of her own."""
-        packet, to = self.wrapped(wave, payload, hop=1)
-        body = write(Packets(wave.stage, wave.number, 1, [packet]))
-        return self.answer(self.carriers[0].key, to, Letter("packets", 0, body))
+    def inject(self, wave: Wave, batch: str, payload: bytes) -> Letter | TacitError:
+        """What the owner of a first relay can do: pass on a packet of her own."""
+        packet, places = self.wrapped(wave, batch, payload, hop=1)
+        body = write(Packets(wave.stage, wave.number, 1, batch, [packet]))
+        return self.answer(self.carriers[places[0]].key, places[1], Letter("packets", 0, body))
 
-    def deliver(self, wave: Wave, payload: bytes) -> Letter | TacitError:
+    def deliver(self, wave: Wave, batch: str, payload: bytes) -> Letter | TacitError:
         """The same, straight to the collector, which any relay may do."""
-        packet, _ = self.wrapped(wave, payload, self.cast.proposal.route.hops)
-        body = write(Packets(wave.stage, wave.number, self.cast.proposal.route.hops, [packet]))
+        hops = self.cast.proposal.route.hops
+        packet, _ = self.wrapped(wave, batch, payload, hops)
+        body = write(Packets(wave.stage, wave.number, hops, batch, [packet]))
         return self.answer(self.carriers[0].key, None, Letter("packets", 0, body))
 
 

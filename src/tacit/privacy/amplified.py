@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import CertificateInvalid
+from tacit.privacy.attested import BatchStatement, smallest_batch
 from tacit.privacy.recompute_shuffle import chance_of_fewer, shuffled_epsilon
 from tacit.privacy.release import Release
 
@@ -25,14 +26,19 @@ MOST = 1_000_000_000  # reports: what a verifier has the memory for
 class Hidden:
     """One answer, and among how many it is hidden.
 
-    local    its epsilon, whoever sees it
-    reports  of distinct people that answered the same question in the main wave
-    mixed    so many of them, the answer itself included, were shuffled together at the least
+    local     its epsilon, whoever sees it
+    reports   of distinct people that answered the same question in the main wave
+    mixed     so many of them, the answer itself included, were shuffled together at the least
+    question  its name; "" in certificates of version 0.1, which did not say
+    stage, wave   the window in which they were
     """
 
     local: float
     reports: int
     mixed: int
+    question: str = ""
+    stage: int = 0
+    wave: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,10 @@ class Amplified:
     relays      of the study; an answer passes `hops` of them, one of each layer
     corrupt     so many people may belong to whoever wants to know, and hide nobody
     assumption  what it rests on, in words
+    drawing     digest of the roster and of the lots; "" in certificates of version 0.1
+    statements  what relays have signed of the batches of the main waves
+    receipts    digest of all receipts: whoever has a receipt can compare what was counted
+    left_out    relays, by name, that the study or some wave of it went without
     """
 
     epsilon: float
@@ -52,6 +62,15 @@ class Amplified:
     hops: int
     corrupt: int
     assumption: str
+    drawing: str = ""
+    statements: tuple[BatchStatement, ...] = ()
+    receipts: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_attested(self) -> bool:
+        """Whether relays have signed for it: version 0.1 took the collector's word."""
+        return bool(self.drawing)
 
     @property
     def mixed(self) -> int:
@@ -74,10 +93,16 @@ class Amplified:
         """
         self._check_form(people)
         self._check_answers(releases, cost * (1 - tolerance))
-        # Half of delta is for too few that meet, half for what those that do not hide.
-        each = self.delta / (2 * len(self.answers))
+        each = self.delta / len(self.answers)
+        if self.is_attested:
+            self._check_statements()
+        else:  # half of delta was for too few that meet
+            each /= 2
         for hidden in self.answers:
-            self._check_mixed(hidden, each * (1 + tolerance))
+            if self.is_attested:
+                self._check_batches(hidden)
+            else:
+                self._check_mixed(hidden, each * (1 + tolerance))
         epsilon = math.fsum(shuffled_epsilon(h.local, h.mixed, each) for h in self.answers)
         if epsilon > self.epsilon * (1 + tolerance):
             raise CertificateInvalid(
@@ -115,6 +140,27 @@ class Amplified:
                 f"{given}, or dearer ones."
             )
 
+    def _check_statements(self) -> None:
+        """Each by a relay of its own, which has signed it."""
+        if not all(one.drawing == self.drawing and one.holds for one in self.statements):
+            raise CertificateInvalid("a relay has not signed what it says of the relay's batches.")
+        about = Counter((one.relay, one.stage, one.wave) for one in self.statements)
+        if max(about.values(), default=0) > 1 or len({r for r, _, _ in about}) > self.relays:
+            raise CertificateInvalid("it has more statements of relays than there are relays.")
+
+    def _check_batches(self, hidden: Hidden) -> None:
+        """No more are mixed than the smallest batch that a relay of the circuit has signed, and
+        than answers arrived; corrupt people hide nobody."""
+        batch = smallest_batch(
+            self.statements, hidden.stage, hidden.wave, hidden.question, self.hops
+        )
+        most = max(1, min(batch, hidden.reports) - self.corrupt)
+        if not 1 <= hidden.mixed <= most:
+            raise CertificateInvalid(
+                f"it says that {hidden.mixed} answers to {hidden.question} were mixed; by what the "
+                f"relays have signed, and {self.corrupt} corrupt people, it is {most} at the most."
+            )
+
     def _check_mixed(self, hidden: Hidden, failure: float) -> None:
         """People who meet at a relay of the largest layer, drawn by everyone for herself."""
         honest = max(1, hidden.reports - self.corrupt)
@@ -127,30 +173,61 @@ class Amplified:
 
     def document(self) -> dict[str, Any]:
         """For the certificate; numbers of the proof as exact text."""
+        more: dict[str, Any] = {}
+        if self.is_attested:
+            more = {
+                "drawing": self.drawing,
+                "statements": [one.document() for one in self.statements],
+                "receipts": self.receipts,
+                "left_out": list(self.left_out),
+            }
         return {
             "epsilon": repr(self.epsilon),
             "delta": repr(self.delta),
-            "answers": [
-                {"local": repr(h.local), "reports": h.reports, "mixed": h.mixed}
-                for h in self.answers
-            ],
+            "answers": [self._answer(hidden) for hidden in self.answers],
             "relays": self.relays,
             "hops": self.hops,
             "corrupt": self.corrupt,
             "assumption": self.assumption,
+            **more,
+        }
+
+    def _answer(self, hidden: Hidden) -> dict[str, Any]:
+        found = {"local": repr(hidden.local), "reports": hidden.reports, "mixed": hidden.mixed}
+        if not self.is_attested:
+            return found
+        return {
+            **found,
+            "question": hidden.question,
+            "stage": hidden.stage,
+            "wave": hidden.wave,
         }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Amplified:
+        drawing = str(document.get("drawing", ""))
         return cls(
             epsilon=float(document["epsilon"]),
             delta=float(document["delta"]),
             answers=tuple(
-                Hidden(float(h["local"]), int(h["reports"]), int(h["mixed"]))
+                Hidden(
+                    float(h["local"]),
+                    int(h["reports"]),
+                    int(h["mixed"]),
+                    str(h.get("question", "")),
+                    int(h.get("stage", 0)),
+                    int(h.get("wave", 0)),
+                )
                 for h in document["answers"]
             ),
             relays=int(document["relays"]),
             hops=int(document["hops"]),
             corrupt=int(document["corrupt"]),
             assumption=str(document["assumption"]),
+            drawing=drawing,
+            statements=tuple(
+                BatchStatement.from_document(one, drawing) for one in document.get("statements", ())
+            ),
+            receipts=str(document.get("receipts", "")),
+            left_out=tuple(str(name) for name in document.get("left_out", ())),
         )

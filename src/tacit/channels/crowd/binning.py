@@ -19,7 +19,7 @@ from tacit.data.batch import Batch
 from tacit.data.schema import Column, Schema
 from tacit.errors import InputError, SchemaError
 
-__all__ = ["bins_of", "cells", "distinct", "is_to_be_cut", "searches"]
+__all__ = ["bins_of", "cells", "check_cuts", "distinct", "is_to_be_cut", "searches"]
 
 Cuts = Mapping[str, Sequence[float]]
 
@@ -57,29 +57,38 @@ def cells(question: Question, schema: Schema, cuts: Cuts, batch: Batch) -> NDArr
 
     A table's cell is the place of its codes in C order, the label's last (Question).
     """
-    columns = [schema.column(name) for name in question.features]
-    if question.kind == "table":
-        columns.append(_label(schema))
-    codes = [
-        _codes(column, size, cuts, batch)
-        for column, size in zip(columns, question.sizes, strict=True)
-    ]
+    check_cuts(question, schema, cuts)
+    codes = [_codes(column, cuts, batch) for column in _columns(question, schema)]
     return np.ravel_multi_index(codes, question.sizes).astype(np.int64)
 
 
-def _codes(column: Column, size: int, cuts: Cuts, batch: Batch) -> NDArray[np.int64]:
-    values = batch.columns[column.name]
-    if column.is_number:
-        edges = cuts.get(column.name, ()) if column.edges is None else column.edges
-        # Whoever publishes cuts must not be able to make a person answer with what no cell is for.
-        wanted = size - 1 - (column.when_missing == "category")
+def check_cuts(question: Question, schema: Schema, cuts: Cuts) -> None:
+    """InputError unless every cell of the question has its place between these cuts: whoever
+    publishes them must not be able to make a person answer with what no cell is for. It depends on
+    nobody's row."""
+    for column, size in zip(_columns(question, schema), question.sizes, strict=True):
+        if not column.is_number:
+            continue
+        edges, wanted = _edges(column, cuts), size - 1 - (column.when_missing == "category")
         if len(edges) != wanted or any(not a <= b for a, b in pairwise(edges)):
             raise InputError(
                 f"column {column.name!r} needs {wanted} rising cuts, not the {len(edges)} given: "
                 "ask the collector for those of this stage."
             )
-        return intervals(edges, values)
-    return values.astype(np.int64)
+
+
+def _columns(question: Question, schema: Schema) -> list[Column]:
+    columns = [schema.column(name) for name in question.features]
+    return [*columns, _label(schema)] if question.kind == "table" else columns
+
+
+def _edges(column: Column, cuts: Cuts) -> Sequence[float]:
+    return cuts.get(column.name, ()) if column.edges is None else column.edges
+
+
+def _codes(column: Column, cuts: Cuts, batch: Batch) -> NDArray[np.int64]:
+    values = batch.columns[column.name]
+    return intervals(_edges(column, cuts), values) if column.is_number else values.astype(np.int64)
 
 
 def _label(schema: Schema) -> Column:

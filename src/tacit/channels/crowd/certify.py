@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
 from tacit.channels.crowd.collector_store import Stored
-from tacit.channels.crowd.mixing import mixed_at_least
 from tacit.channels.crowd.plan import Lot, Plan
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
+from tacit.channels.crowd.receipts import main_waves, receipts_of, study_receipts
 from tacit.crypto.signing import digest
 from tacit.data.schema import Schema
 from tacit.privacy.accounting import cost
 from tacit.privacy.amplification import shuffle
 from tacit.privacy.amplified import Amplified, Hidden
+from tacit.privacy.attested import BatchStatement, smallest_batch
 from tacit.privacy.certificate import Certificate, Participation
 from tacit.privacy.release import Release
 
-__all__ = ["amplified", "certified", "main_wave", "releases_of"]
+__all__ = [
+    "Batch",
+    "Evidence",
+    "amplified",
+    "certified",
+    "counted",
+    "releases_of",
+    "undisturbed",
+]
 
-MAIN = 0  # the wave in which everyone sends; later ones are for what was lost
 HOPELESS = 100.0  # a local epsilon so large that nobody hides anybody
 
 TRUST = (
@@ -38,10 +46,24 @@ TRUST = (
 )
 
 
+class Evidence(NamedTuple):
+    """What everybody can see of a study that is over, beside its reports.
+
+    drawing     digest of the roster and of the lots; "" of studies that version 0.1 has held
+    statements  what relays have signed of their batches
+    left_out    relays, by place, that the study or one of its waves went without
+    """
+
+    drawing: str = ""
+    statements: tuple[BatchStatement, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+
 def certified(
     proposal: Proposal,
     people: int,
     reports: Sequence[Stored],
+    evidence: Evidence,
     model: bytes,
     schema: Schema,
     secure: bool = True,
@@ -67,10 +89,10 @@ def certified(
         subject=digest(model),
         secure_randomness=secure,
         promise_holds=learner.promise_holds,
-        remarks=_remarks(plan, reports),
+        remarks=_remarks(proposal, reports, evidence),
         study=proposal.digest,
         participation=Participation(people, min(each[name] for name in plan.names), plan.stages),
-        amplified=amplified(proposal, main_wave(reports)),
+        amplified=amplified(proposal, counted(proposal, reports, evidence), evidence, reports),
     )
 
 
@@ -108,23 +130,52 @@ def _kinds(plan: Plan, draw: Sequence[Lot]) -> list[_Kind]:
 # ── what they show when nobody knows who sent which ──────────────────────────────────────────────
 
 
-def main_wave(reports: Sequence[Stored]) -> Counter[str]:
-    """How many answers to each question arrived in the wave in which everyone sends."""
-    return Counter(stored.question for stored in reports if stored.wave == MAIN)
+class Batch(NamedTuple):
+    """Answers to a question in the wave in which everyone sends: how many arrived, and in how small
+    a batch they passed a relay at the least."""
+
+    reports: int
+    smallest: int
+    wave: int = 0
 
 
-def amplified(proposal: Proposal, main: Counter[str]) -> Amplified:
+def counted(proposal: Proposal, reports: Sequence[Stored], evidence: Evidence) -> dict[str, Batch]:
+    """What was mixed, by question."""
+    waves, hops = main_waves(reports), proposal.route.hops
+    each = Counter((stored.question, stored.wave) for stored in reports)
+    found = {}
+    for question in proposal.drawn_up.questions:
+        name, wave = question.name, waves.get(question.name, 0)
+        passed = smallest_batch(evidence.statements, question.stage, wave, name, hops)
+        found[name] = Batch(each[name, wave], passed, wave)
+    return found
+
+
+def undisturbed(proposal: Proposal, people: int) -> dict[str, Batch]:
+    """If so many people answer, and nothing is lost."""
+    expected = proposal.drawn_up.expected(people)
+    return {name: Batch(number, number) for name, number in expected.items()}
+
+
+def amplified(
+    proposal: Proposal,
+    batches: Mapping[str, Batch],
+    evidence: Evidence,
+    reports: Sequence[Stored] = (),
+) -> Amplified:
     """The central figure: of the person who is hidden worst, over all combinations of lots."""
     plan, delta = proposal.drawn_up, proposal.promise.delta
     answers = sum(max(len(lot.questions) for lot in draw) for draw in plan.draws)
-    share = delta / (2 * answers)  # half for too few that meet, half for what those do not hide
-    hidden = {q.name: _hidden(proposal, q, main[q.name], share) for q in plan.questions}
+    share = delta / answers
+    hidden = {q.name: _hidden(proposal, q, batches[q.name]) for q in plan.questions}
     figure = {name: _central(one, share) for name, one in hidden.items()}
     # Of those that cost the same, the one with the fewest reports tells most.
     worst = [
-        max(draw, key=lambda lot: (_sum(figure, lot), -_fewest(main, lot))) for draw in plan.draws
+        max(draw, key=lambda lot: (_sum(figure, lot), -_fewest(hidden, lot))) for draw in plan.draws
     ]
     names = [name for lot in worst for name in lot.questions]
+    stages = {stage: receipts_of(reports, stage, -1) for stage in range(plan.stages)}
+    mains = {(q.stage, batches[q.name].wave) for q in plan.questions}
     return Amplified(
         epsilon=math.fsum(figure[name] for name in names),
         delta=delta,
@@ -133,14 +184,18 @@ def amplified(proposal: Proposal, main: Counter[str]) -> Amplified:
         hops=proposal.route.hops,
         corrupt=proposal.group.corrupt,
         assumption=_assumption(proposal),
+        drawing=evidence.drawing,
+        statements=tuple(s for s in evidence.statements if (s.stage, s.wave) in mains),
+        receipts=study_receipts(stages),
+        left_out=tuple(proposal.relays[place].name for place in evidence.left_out),
     )
 
 
-def _hidden(proposal: Proposal, question: Question, reports: int, failure: float) -> Hidden:
-    """Lots are public, so an answer hides among those to the same question only."""
-    honest = max(1, reports - proposal.group.corrupt)
-    mixed = mixed_at_least(honest, len(proposal.relays), proposal.route.hops, failure)
-    return Hidden(question.epsilon, reports, mixed)
+def _hidden(proposal: Proposal, question: Question, batch: Batch) -> Hidden:
+    """Lots are public, so an answer hides among those to the same question only; which of the
+    relays of its circuit is the honest one is not known; and cover hides nobody."""
+    mixed = max(1, min(batch.reports, batch.smallest) - proposal.group.corrupt)
+    return Hidden(question.epsilon, batch.reports, mixed, question.name, question.stage, batch.wave)
 
 
 def _central(hidden: Hidden, delta: float) -> float:
@@ -153,8 +208,8 @@ def _sum(figure: dict[str, float], lot: Lot) -> float:
     return math.fsum(figure[name] for name in lot.questions)
 
 
-def _fewest(main: Counter[str], lot: Lot) -> int:
-    return min(main[name] for name in lot.questions)
+def _fewest(hidden: Mapping[str, Hidden], lot: Lot) -> int:
+    return min(hidden[name].mixed for name in lot.questions)
 
 
 def _assumption(proposal: Proposal) -> str:
@@ -164,17 +219,17 @@ def _assumption(proposal: Proposal) -> str:
     )
     return (
         f"Of the relays that an answer passes ({hops} of {relays}), one at least keeps its key and "
-        "its order to itself; all relays are named to everybody, are within everybody's reach and "
-        f"pass on what they are given; {some} to the collector; and the answer arrived in the wave "
-        "in which all were sent. Where this fails, the local promise still holds."
+        "its order to itself, and those before it have passed on what they were given and not put "
+        f"packets of their own in its place; {some} to the collector; and the answer arrived in "
+        "the wave in which all were sent. Where this fails, the local promise still holds."
     )
 
 
 # ── what else a reader must know ─────────────────────────────────────────────────────────────────
 
 
-def _remarks(plan: Plan, reports: Sequence[Stored]) -> tuple[str, ...]:
-    found = []
+def _remarks(proposal: Proposal, reports: Sequence[Stored], evidence: Evidence) -> tuple[str, ...]:
+    plan, found = proposal.drawn_up, []
     if plan.attribute_epsilon < plan.person_epsilon:
         found.append(
             "Counted as AnonML counts, by the one attribute (a feature, or the label) that is "
@@ -182,10 +237,17 @@ def _remarks(plan: Plan, reports: Sequence[Stored]) -> tuple[str, ...]:
             "person only if her attributes have nothing to do with one another, and nothing here "
             "rests on it."
         )
-    again = sum(stored.wave != MAIN for stored in reports)
+    mains = main_waves(reports)
+    again = sum(stored.wave != mains[stored.question] for stored in reports)
     if again:
         found.append(
             f"{again} of {len(reports)} answers arrived only when they were sent again: for the "
             "people who gave them the local promise holds, and not the central figure."
+        )
+    if evidence.left_out:
+        names = ", ".join(proposal.relays[place].name for place in evidence.left_out)
+        found.append(
+            f"Relays that the study, or one of its waves, went without: {names}. If they were "
+            "there and passed on what they were given, the collector has lied."
         )
     return tuple(found)

@@ -6,39 +6,39 @@ trusted with anything: what it could do if it lied is in collector.md.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 
 from tacit.channels.crowd.asking import Asking
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.collector_store import CollectorStore, Phase, Progress, Stored
-from tacit.channels.crowd.drawing import checked_seed, reveals, roster_digest, roster_of
+from tacit.channels.crowd.drawing import commits, reveals, roster_digest, roster_of
 from tacit.channels.crowd.letters import (
-    RECEIPT_BYTES,
     Batches,
     Bulletin,
     Commitment,
     Drawn,
     Packets,
-    Receipts,
     Reveal,
     Roster,
     SeenBulletin,
     TokenAsked,
     TokenGiven,
     Wave,
+    receipts_digest,
 )
-from tacit.channels.crowd.payload import read_payload, receipt_of
+from tacit.channels.crowd.payload import read_payload
 from tacit.channels.crowd.proposal import Proposal
-from tacit.channels.crowd.relay import context_of
+from tacit.channels.crowd.receipts import receipts_of
 from tacit.channels.crowd.secrets import Secrets
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.crypto.lots import opens
 from tacit.crypto.onion import open_payload
 from tacit.crypto.ring_signatures import usable_in_rings
-from tacit.crypto.signing import digest
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
 
 __all__ = ["Collector"]
@@ -69,12 +69,13 @@ class Collector:
         self._progress = found or Progress(1, "gathering", now + proposal.windows.register)
         if found is None:
             store.put_progress(self._progress)
+        self._packets_seen: set[bytes] = set()  # of the open wave
         self._asking: Asking | None = None
-        if self._progress.phase in ("asking", "over"):
+        if self._progress.phase in ("issuing", "asking", "over"):
             self._asking = self._begun()
-        elif found is not None and found.phase == "drawing":
-            # While we were away, no relay could reveal: they get the whole time again.
-            self._go("drawing", now + proposal.windows.send)
+        if found is not None and found.phase in ("drawing", "issuing"):
+            # While we were away nobody could reveal, or ask: they get the whole time again.
+            self._go(found.phase, now + proposal.windows.send, stage=found.stage)
 
     # ── what is seen of it ──
 
@@ -103,17 +104,19 @@ class Collector:
         """The longest body of a letter of this kind, in bytes; InputError for unknown kinds."""
         if kind not in self._answers:
             raise InputError(f"a collector does not answer letters of kind {kind}.")
+        if kind == "batches":
+            return SMALL * (1 + len(self._proposal.questions))
         if kind != "packets" or self._asking is None:
             return SMALL
-        return PACKETS_AT_ONCE * (self._asking.shape.packet_bytes + 8) + SMALL
+        return PACKETS_AT_ONCE * (self._asking.drawn.shape.packet_bytes + 8) + SMALL
 
     def is_last(self, sender: str, letter: Letter) -> bool:
         """Whether this letter is the last that somebody who carries out her part writes."""
         if not self.is_over:
             return False
         if sender in self._members:
-            rights = self._open_study().rights(sender)
-            last = max((self._proposal.questions[name].stage for name in rights), default=0)
+            names = self._open_study().drawn.names(sender)
+            last = max((self._proposal.questions[name].stage for name in names), default=0)
             return (letter.kind, letter.round) == ("receipts", last)
         return letter.kind == "bulletin" and sender in self._officials
 
@@ -161,9 +164,11 @@ class Collector:
 
     def _commit(self, sender: str, letter: Letter, now: float) -> Letter:
         place = self._relay(sender)
-        said = read(Commitment, letter.body).commitment
+        said = read(Commitment, letter.body)
+        if not commits(self._proposal, place, said):
+            raise Refused("this commitment is not signed by the relay that it is for.")
         known = self._commitments.get(place)
-        if known is not None and not hmac.compare_digest(known, said):
+        if known is not None and not hmac.compare_digest(known.commitment, said.commitment):
             raise Refused("you have committed to another seed already.")
         if known is None:
             if self._progress.phase != "gathering":
@@ -178,7 +183,9 @@ class Collector:
         said = read(Reveal, letter.body)
         if self._progress.phase == "gathering":
             raise Refused("the roster is not closed yet: keep your seed to yourself.")
-        if place not in self._reveals and self._progress.phase == "drawing":
+        if place not in self._reveals:
+            if self._progress.phase != "drawing":
+                raise Refused("the lots are drawn: this study goes on without you.")
             if not reveals(self._proposal, self._roster, place, said):
                 raise Refused("this is not the seed that you committed to, for this roster.")
             self._store.put_reveal(place, said)
@@ -196,18 +203,20 @@ class Collector:
         return Letter("roster", letter.round, self._roster_body)
 
     def _token(self, sender: str, letter: Letter, now: float) -> Letter:
-        """One blind signature for each person and question. The same again gets the same."""
+        """One blind signature for each person and question, before the first wave of its stage: who
+        got hers later would be known by the wave that her answer comes in. The same request again
+        gets the same."""
         asked = read(TokenAsked, letter.body)
         asking, key = self._open_study(), self._secrets.tokens.get(asked.question)
-        if key is None or asked.question not in asking.rights(sender):
+        if key is None or asked.question not in asking.drawn.names(sender):
             raise Refused("this question is not one that the lots have given to you.")
+        if self._progress.phase != "issuing" or self._stage_of(asked.question) != self._stage:
+            raise Refused("tokens of a stage are issued before its first wave, and not later.")
         given = self._store.issued(sender, asked.question)
         if given is None:
-            question = self._proposal.questions[asked.question]
-            if self.is_over or question.stage < self._stage:
-                raise Refused("the window of this question is over.")
             given = asked.blinded, key.sign_blinded(asked.blinded)
             self._store.put_issued(sender, asked.question, *given)
+            self._issued += 1
         elif not hmac.compare_digest(given[0], asked.blinded):
             raise Refused("you have had a token for this question, for another answer.")
         return Letter("token", letter.round, write(TokenGiven(given[1])))
@@ -221,18 +230,9 @@ class Collector:
         if body is None:
             wave = self._progress.wave
             before = -1 if wave is None or wave.stage != letter.round else wave.number
-            said = Receipts(letter.round, before, self._receipts_before(letter.round, before))
+            said = receipts_of(self._reports.values(), letter.round, before)
             body = self._receipts_of[letter.round] = write(said)
         return Letter("receipts", letter.round, body)
-
-    def _receipts_before(self, stage: int, wave: int) -> bytes:
-        """Of what arrived in earlier waves of a stage; of all, once it is over (−1)."""
-        here = [
-            s.mark
-            for s in self._reports.values()
-            if s.stage == stage and (wave < 0 or s.wave < wave)
-        ]
-        return b"".join(sorted(receipt_of(mark)[:RECEIPT_BYTES] for mark in here))
 
     def _packets(self, sender: str, letter: Letter, now: float) -> Letter:
         self._relay(sender)
@@ -246,7 +246,7 @@ class Collector:
             else:
                 found[self._counted(fate, kept)] += 1
         del found["counted"]
-        self._store.put_reports(kept.values(), found)
+        self._store.put_reports(kept.values(), found, self._new(sent))
         self._reports.update(kept)
         self._receipts_of.clear()
         asking.arrived += len(kept)
@@ -254,9 +254,31 @@ class Collector:
             self._tell("reports refused", **{k.replace(" ", "_"): n for k, n in refused.items()})
         return Letter("taken", letter.round)
 
+    def _new(self, sent: Packets) -> tuple[int, int, str, int]:
+        """How many of these packets have not come before: relays repeat what was not answered."""
+        marks = {hashlib.sha256(packet).digest() for packet in sent.packets}
+        fresh, wave = marks - self._packets_seen, self._progress.wave
+        if wave is not None and (sent.stage, sent.wave) == (wave.stage, wave.number):
+            self._packets_seen |= fresh
+        return sent.stage, sent.wave, sent.question, len(fresh)
+
     def _batches(self, sender: str, letter: Letter, now: float) -> Letter:
-        said = read(Batches, letter.body)
-        self._store.put_batches(self._relay(sender), said.stage, said.wave, said.sizes)
+        """What a relay signs of the open wave; the first that it says."""
+        place, said = self._relay(sender), read(Batches, letter.body).statement
+        drawn, wave = self._open_study().drawn, self._progress.wave
+        if wave is None or (said.stage, said.wave) != (wave.stage, wave.number):
+            raise Refused("this wave is over.")
+        left_out = drawn.left_out(wave)
+        mine = {name for name, way in drawn.ways(wave.stage, left_out).items() if place in way}
+        if (
+            (said.relay, said.drawing) != (sender, drawn.drawing)
+            or said.hop != drawn.hop_of(place, left_out)
+            or not set(said.batches) <= mine
+            or not said.holds
+        ):
+            raise Refused("this is not about the batches that pass this relay in this wave.")
+        if not self._store.put_statement(place, said):
+            raise Refused("you have said something else of this wave before.")
         return Letter("noted", letter.round)
 
     # ── one packet ──
@@ -268,22 +290,22 @@ class Collector:
             return "after the window"  # its owner may have sent it again already
         study, questions = self._proposal.digest, asking.questions
         try:
-            context = context_of(study, sent.stage, sent.wave, self._progress.silent, wave.receipts)
-            payload = open_payload(asking.shape, context, self._secrets.onion, packet)
+            context = context_of(asking.drawn.drawing, wave, sent.question)
+            payload = open_payload(asking.drawn.shape, context, self._secrets.onion, packet)
         except CheckFailed:
             return "unreadable"
         try:
-            answer = read_payload(payload, study, questions, asking.proofs.size)
+            answer = read_payload(payload, study, questions, asking.drawn.proofs.size)
         except InputError as error:
             return str(error)
         if answer is None:
             return "cover"
         question = questions[answer.question]
-        if self.is_over or question.stage != self._stage:
-            return "after the window"
+        if question.name != sent.question:
+            return "another batch"  # it was hidden among answers to something else
         if not question.accepts(answer.report):
             return "malformed"
-        mark = asking.proofs.mark(question.name, answer.report, answer.proof)
+        mark = asking.drawn.proofs.mark(question.name, answer.report, answer.proof)
         if mark is None:
             return "forged"
         return Stored(mark, question.name, question.stage, sent.wave, answer.report)
@@ -307,6 +329,8 @@ class Collector:
                     self._close_roster(now)
                 case "drawing":
                     self._draw(now)
+                case "issuing":
+                    self._end_issuing(now)
                 case "asking":
                     self._end_wave(now)
             if self._progress is before:
@@ -327,41 +351,73 @@ class Collector:
             self._go("drawing", now + self._proposal.windows.send)
 
     def _draw(self, now: float) -> None:
-        everyone = len(self._reveals) == len(self._commitments)
+        everyone, hops = len(self._reveals) == len(self._commitments), self._proposal.route.hops
         if not everyone and now < self._progress.closes:
             return
-        if not self._reveals:
-            self._fail("no relay revealed its part of the lot")
+        if len(self._reveals) < hops:
+            self._fail(f"{len(self._reveals)} relays revealed their part of the lot, of {hops}")
             return
-        self._asking = self._begun()
+        self._asking = asking = self._begun()
+        self._store.put_drawing(asking.drawn.drawing, asking.drawn.relays)
         self._tell("lots drawn", people=len(self._members), relays=len(self._reveals))
-        self._open_wave(Wave(0, 0, now))
+        self._enter(0, now)
+
+    def _enter(self, stage: int, now: float) -> None:
+        """Have the answers of a stage made and proved; a ring is nobody's to issue."""
+        asking = self._open_study()
+        asking.enter(stage, self._reports.values())
+        if self._proposal.group.proof == "ring":
+            self._open_wave(Wave(stage, 0, now, thresholds=asking.thresholds))
+            return
+        self._issued = self._tokens_of(stage)
+        self._go("issuing", now + self._proposal.windows.send, stage=stage)
+        self._tell("tokens issued", stage=stage)
+
+    def _end_issuing(self, now: float) -> None:
+        asking = self._open_study()
+        if self._issued < asking.expected and now < self._progress.closes:
+            return
+        asking.expected = self._issued  # whoever has no token sends cover
+        self._open_wave(Wave(self._stage, 0, now, thresholds=asking.thresholds))
 
     def _end_wave(self, now: float) -> None:
         asking, wave = self._open_study(), self._progress.wave
         assert wave is not None  # while asking
         complete = asking.arrived >= asking.expected
-        if now < self._wave_ends(wave) and not complete:
+        statements = self._store.statements(wave.stage, wave.number)
+        heard = len(statements) == len(asking.drawn.relays)
+        if now < self._wave_ends(wave) and not (complete and heard):
             return
-        heard = self._store.heard(wave.stage, wave.number)
-        silent = tuple(p for p in range(len(self._proposal.relays)) if p not in heard)
-        known = silent if len(heard) >= self._proposal.route.hops else self._progress.silent
         if not complete and wave.number + 1 < self._proposal.windows.waves:
-            number = wave.number + 1
-            receipts = digest(self._receipts_before(wave.stage, number))
-            self._open_wave(Wave(wave.stage, number, now, receipts), known)
+            self._open_wave(self._next(wave, now))
             return
         self._tell("stage over", stage=wave.stage, reports=asking.arrived, of=asking.expected)
         if wave.stage + 1 < self._proposal.drawn_up.stages:
-            self._open_wave(Wave(wave.stage + 1, 0, now), self._progress.silent)
+            self._enter(wave.stage + 1, now)
         else:
-            self._go("over", now)
+            self._go("over", now, stage=self._proposal.drawn_up.stages)
             self._tell("study over", reports=len(self._reports))
 
-    def _open_wave(self, wave: Wave, silent: tuple[int, ...] = ()) -> None:
-        self._go("asking", self._wave_ends(wave), wave, silent)
-        if wave.number == 0:
-            self._open_study().enter(wave.stage, self._reports.values())
+    def _next(self, wave: Wave, now: float) -> Wave:
+        """The wave for what was lost in this one, with all that people and relays go by."""
+        number = wave.number + 1
+        found = Wave(
+            wave.stage,
+            number,
+            now,
+            receipts_digest(receipts_of(self._reports.values(), wave.stage, number)),
+            wave.thresholds,
+            self._store.statements(wave.stage, wave.number),
+            self._store.delivered(wave.stage, wave.number),
+        )
+        for place in self._open_study().drawn.left_out(found):
+            name = self._proposal.relays[place].name
+            self._tell("relay left out", stage=wave.stage, wave=number, relay=name)
+        return found
+
+    def _open_wave(self, wave: Wave) -> None:
+        self._packets_seen.clear()
+        self._go("asking", self._wave_ends(wave), wave, wave.stage)
         self._tell("wave opened", stage=wave.stage, wave=wave.number)
 
     def _go(
@@ -369,11 +425,11 @@ class Collector:
         phase: Phase,
         closes: float,
         wave: Wave | None = None,
-        silent: tuple[int, ...] = (),
+        stage: int = 0,
         reason: str = "",
     ) -> None:
         self._receipts_of.clear()
-        step = Progress(self._progress.number + 1, phase, closes, wave, silent, reason)
+        step = Progress(self._progress.number + 1, phase, closes, wave, stage, reason)
         self._store.put_progress(step)
         self._progress = step
 
@@ -385,7 +441,7 @@ class Collector:
 
     def bulletin(self, now: float) -> Bulletin:
         progress, asking = self._progress, self._asking
-        closed = progress.phase in ("drawing", "asking", "over")
+        closed = progress.phase in ("drawing", "issuing", "asking", "over")
         return Bulletin(
             mark=self.mark,
             phase=progress.phase,
@@ -393,9 +449,9 @@ class Collector:
             registered=len(self._members),
             roster=self._roster_digest if closed else "",
             drawn=None if asking is None else Drawn(self._secrets.seed, self._reveals),
+            stage=progress.stage,
             wave=progress.wave,
             thresholds={} if asking is None else asking.thresholds,
-            silent=list(progress.silent),
             arrived=0 if asking is None else asking.arrived,
             expected=0 if asking is None else asking.expected,
             reason=progress.reason,
@@ -422,8 +478,7 @@ class Collector:
     @property
     def _stage(self) -> int:
         """That is being asked; after the study, one more than there are."""
-        wave = self._progress.wave
-        return self._proposal.drawn_up.stages if wave is None else wave.stage
+        return self._progress.stage
 
     def _wave_ends(self, wave: Wave) -> float:
         # One more release than there are hops: what the last relay sends must arrive.
@@ -440,11 +495,19 @@ class Collector:
             raise Refused("nothing is asked yet: wait for the bulletin.")
         return self._asking
 
+    def _stage_of(self, question: str) -> int:
+        return self._proposal.questions[question].stage
+
+    def _tokens_of(self, stage: int) -> int:
+        tokens = self._store.tokens()
+        return sum(number for name, number in tokens.items() if self._stage_of(name) == stage)
+
     def _begun(self) -> Asking:
-        proposal, members = self._proposal, sorted(self._members)
         drawn = Drawn(self._secrets.seed, self._reveals)
-        seed = checked_seed(proposal, self._roster, drawn)
-        asking = Asking(proposal, members, seed)
+        asking = Asking(Assignment(self._proposal, self._roster, drawn))
         for stage in range(self._stage + 1):
             asking.enter(stage, self._reports.values())
+        self._issued = self._tokens_of(self._stage)
+        if self._progress.phase == "asking" and self._proposal.group.proof == "tokens":
+            asking.expected = self._issued
         return asking

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import NamedTuple
 
-from tacit.channels.crowd.certify import amplified
+from tacit.channels.crowd.certify import Evidence, amplified, undisturbed
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
 
@@ -118,5 +117,5 @@ def _cost(proposal: Proposal) -> list[str]:
 
 def _expected(proposal: Proposal) -> float:
     """The central figure if as many people as must take part answer, and nothing is lost."""
-    people = proposal.drawn_up.expected(proposal.group.minimum)
-    return amplified(proposal, Counter(people)).epsilon
+    batches = undisturbed(proposal, proposal.group.minimum)
+    return amplified(proposal, batches, Evidence()).epsilon

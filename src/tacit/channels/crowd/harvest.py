@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.channels.crowd.certify import certified
+from tacit.channels.crowd.certify import Evidence, certified
 from tacit.channels.crowd.collector_store import CollectorStore, Stored
 from tacit.channels.crowd.learning import learn
 from tacit.channels.crowd.proposal import Proposal
@@ -44,8 +44,26 @@ def harvested(proposal: Proposal, store: CollectorStore, key: SigningKey) -> Har
     learner = proposal.learned_by()
     model = model_bytes(learn(learner, schema, tables), learner, schema)
     people = len(store.members())
-    certificate = certified(proposal, people, reports, model, schema).signed(key)
+    evidence = _evidence(proposal, store)
+    certificate = certified(proposal, people, reports, evidence, model, schema).signed(key)
     return Harvest(tables, schema, model, certificate)
+
+
+def _evidence(proposal: Proposal, store: CollectorStore) -> Evidence:
+    """Relays that were left out are those without a part in the drawing, or in some wave."""
+    drawing = store.drawing()
+    if drawing is None:
+        return Evidence()
+    digest, relays = drawing
+    statements = store.all_statements()
+    waves = {(said.stage, said.wave) for said in statements}
+    took_part = {(said.relay, said.stage, said.wave) for said in statements if said.hop >= 0}
+    left_out = {
+        place
+        for place, relay in enumerate(proposal.relays)
+        if place not in relays or any((relay.key, *wave) not in took_part for wave in waves)
+    }
+    return Evidence(digest, statements, tuple(sorted(left_out)))
 
 
 def _read(proposal: Proposal, reports: list[Stored]) -> tuple[Searches, list[Table]]:

@@ -6,28 +6,34 @@ commit     relay, before the roster    committed
 reveal     relay, after it             revealed
 bulletin   anyone                      bulletin; "wait" until there is news
 roster     anyone                      roster
-token      person                      token
+token      person, before the stage    token
 receipts   anyone                      receipts: all of them, so that nobody shows which is hers
 packets    relay                       taken
 batches    relay                       noted
 
 to a relay, by
 packets    person, or the relay before taken
+left-out   relay                       agreed, or objected: whether it was up when it was left out
 """
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from typing import Annotated, Literal
 
 import msgspec
 
+from tacit.privacy.attested import BatchStatement
+
 __all__ = [
+    "IDLE",
     "RECEIPT_BYTES",
     "Batches",
     "Bulletin",
     "Commitment",
     "Drawn",
+    "LeftOut",
     "Packets",
     "Receipts",
     "Reveal",
@@ -37,9 +43,12 @@ __all__ = [
     "TokenGiven",
     "Wave",
     "is_among",
+    "receipts_digest",
+    "thresholds_digest",
 ]
 
 RECEIPT_BYTES = 8  # of a digest: enough to find one's own among millions
+IDLE = ""  # instead of a question: the batch of people who are asked nothing in a stage
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]  # what a context and a store have room for
 Place = Annotated[int, msgspec.Meta(ge=0, lt=255)]  # of a relay
@@ -54,15 +63,30 @@ class SeenBulletin(msgspec.Struct, frozen=True):
 
 
 class Wave(msgspec.Struct, frozen=True):
-    """A window of sending: of which stage, the how manieth, from when on (collector's clock).
+    """A window of sending: of which stage, the how manieth, from when on (collector's clock), and
+    everything that people and relays act on in it. A digest of all of it is in every packet's
+    context (`context_of`), so that people who were shown different things are not mixed.
 
-    receipts  digest of the receipts that people go by when they send again; "" in the first wave
+    receipts    digest of the receipts that people go by when they send again; "" in the first wave
+    thresholds  of numbers whose edges are searched for, as this stage asks about them; after the
+                last search they are the edges
+    statements  what relays have signed of the wave before, by their places: who was not heard is
+                left out of this one. None in the first wave, in which nobody is
+    delivered   packets of each question that the collector has received in the wave before
     """
 
     stage: Count
     number: Count
     opens: float
     receipts: MaybeDigest = ""
+    thresholds: dict[str, list[float]] = {}
+    statements: dict[Place, BatchStatement] = {}
+    delivered: dict[str, Count] = {}
+
+    def __post_init__(self) -> None:
+        later = (self.receipts, self.statements, self.delivered)
+        if self.number == 0 and any(later):
+            raise ValueError("before the first wave of a stage nothing was sent")
 
 
 class Reveal(msgspec.Struct, frozen=True):
@@ -73,9 +97,11 @@ class Reveal(msgspec.Struct, frozen=True):
 
 
 class Commitment(msgspec.Struct, frozen=True):
-    """To a relay's part of the lot, before the roster is known."""
+    """To a relay's part of the lot, before the roster is known; with the relay's signature, so that
+    nobody can say another in its name."""
 
     commitment: Digest
+    signature: str
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -89,7 +115,7 @@ class Roster(msgspec.Struct, frozen=True):
     """Who takes part, 32 bytes each in rising order, and what the relays had committed to."""
 
     keys: bytes
-    commitments: dict[int, str]
+    commitments: dict[int, Commitment]
 
 
 class Bulletin(msgspec.Struct, frozen=True):
@@ -98,21 +124,20 @@ class Bulletin(msgspec.Struct, frozen=True):
     mark        rises with every change
     now         the collector's clock, in seconds
     roster      digest of the closed roster; "" before
-    thresholds  of numbers whose edges are searched for, as they stand in this stage; after the
-                last search they are the edges
-    silent      relays, by place, from which nothing was heard in the last wave
+    stage       whose tokens are issued, or whose wave is open
+    thresholds  of that stage (Wave), for answers that are made before its first wave
     arrived     reports of this stage so far, and how many are expected
     """
 
     mark: int
-    phase: Literal["gathering", "drawing", "asking", "over", "failed"]
+    phase: Literal["gathering", "drawing", "issuing", "asking", "over", "failed"]
     now: float
     registered: int = 0
     roster: str = ""
     drawn: Drawn | None = None
+    stage: Count = 0
     wave: Wave | None = None
     thresholds: dict[str, list[float]] = {}
-    silent: list[Place] = []
     arrived: int = 0
     expected: int = 0
     reason: str = ""
@@ -120,6 +145,25 @@ class Bulletin(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if (self.phase == "asking") != (self.wave is not None):
             raise ValueError("a wave is open while something is asked, and only then")
+        if self.wave is not None and (self.wave.stage, self.wave.thresholds) != (
+            self.stage,
+            self.thresholds,
+        ):
+            raise ValueError("a wave asks what its stage asks")
+
+
+class Batches(msgspec.Struct, frozen=True):
+    """A relay's account of a wave."""
+
+    statement: BatchStatement
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """One relay asks another that was left out whether it had been heard before: out of the drawing
+    of lots (−1), or out of this wave because of the one before."""
+
+    stage: int
+    wave: int
 
 
 class TokenAsked(msgspec.Struct, frozen=True):
@@ -132,31 +176,42 @@ class TokenGiven(msgspec.Struct, frozen=True):
 
 
 class Packets(msgspec.Struct, frozen=True):
-    """Packets of one wave on their way to hop `hop` (from 0); to the collector after the last."""
+    """Packets of one batch on their way to hop `hop` (from 0); to the collector after the last.
+
+    question  whose answers they may hold: lots are public, so it tells nothing. IDLE: of people who
+              have no question of this stage
+    """
 
     stage: Count
     wave: Count
     hop: Count
+    question: str
     packets: list[bytes]
 
 
 class Receipts(msgspec.Struct, frozen=True):
-    """The first bytes of the digests of all proofs that arrived in a stage, in rising order.
+    """The first bytes of the digests of all proofs that arrived in a stage, by question and in
+    rising order; so everybody can count them, and find her own.
 
-    wave  while the stage is asked: those of earlier waves than this; −1 when it is over: all
+    wave   while the stage is asked: those of earlier waves than this; −1 when it is over: all
+    main   of the first wave in which answers to a question arrived
+    later  of answers that were sent again after it
     """
 
     stage: int
     wave: int
-    digests: bytes
+    main: dict[str, bytes]
+    later: dict[str, bytes]
 
 
-class Batches(msgspec.Struct, frozen=True):
-    """How many packets a relay passed on in one wave, at each hop."""
+def receipts_digest(receipts: Receipts) -> str:
+    """What is announced with a wave, and stands in the certificate for the whole study."""
+    return hashlib.sha256(b"tacit crowd receipts" + msgspec.msgpack.encode(receipts)).hexdigest()
 
-    stage: Count
-    wave: Count
-    sizes: dict[Count, Count]
+
+def thresholds_digest(thresholds: dict[str, list[float]]) -> str:
+    encoded = msgspec.msgpack.encode(thresholds)
+    return hashlib.sha256(b"tacit crowd thresholds" + encoded).hexdigest()
 
 
 def is_among(digests: bytes, digest: bytes) -> bool:

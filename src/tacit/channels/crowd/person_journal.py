@@ -1,15 +1,18 @@
 """What a person must not forget: her answers as randomised, once and for all, and their proofs;
-and the last wave that she sent in.
+what she was shown first; and the last wave that she sent in.
 
 Randomised anew after a crash, an answer would cost a second time. Sent twice in one wave, it would
-join two circuits.
+join two circuits. Shown other lots, she would answer other questions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from tacit.channels.roles.store import Store
+from tacit.channels.crowd.pins import PINS, PinningStore
+from tacit.errors import Refused
 
 __all__ = ["Given", "PersonJournal"]
 
@@ -20,6 +23,8 @@ class Given:
 
     mark     that its receipt follows from
     arrived  whether the collector has published the receipt
+    sent     whether it was sent in the main wave: otherwise it never is
+    main     whether it arrived with everybody's, so that the central figure is hers too
     """
 
     question: str
@@ -28,29 +33,55 @@ class Given:
     proof: bytes = b""
     mark: bytes = b""
     arrived: bool = False
+    sent: bool = False
+    main: bool = False
 
 
-class PersonJournal(Store):
+class PersonJournal(PinningStore):
     role = "person"
+    version = 3
     tables = (
         "CREATE TABLE answer (question TEXT PRIMARY KEY, report BLOB NOT NULL, blinded BLOB NOT"
-        " NULL, proof BLOB NOT NULL, mark BLOB NOT NULL, arrived INTEGER NOT NULL)",
+        " NULL, proof BLOB NOT NULL, mark BLOB NOT NULL, arrived INTEGER NOT NULL, sent INTEGER NOT"
+        " NULL, main INTEGER NOT NULL)",
         "CREATE TABLE sent (one INTEGER PRIMARY KEY CHECK (one = 1), stage INTEGER NOT NULL, wave"
         " INTEGER NOT NULL)",
+        PINS,
     )
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
+        2: (
+            "ALTER TABLE answer ADD COLUMN sent INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE answer ADD COLUMN main INTEGER NOT NULL DEFAULT 0",
+            PINS,
+        )
+    }
+
+    def belong_to(self, member: str) -> None:
+        """Refused if another key has answered from this journal: each has one of its own."""
+        known = self.pinned("key")
+        if known is None:
+            self.pin("key", member)
+        elif known != member:
+            raise Refused(
+                f"{self.path} is the journal of another key of yours: what it has answered was "
+                "paid for that one. Start with that key, or with another folder."
+            )
 
     def answers(self) -> dict[str, Given]:
-        rows = self.database.execute("SELECT * FROM answer")
+        rows = self.database.execute(
+            "SELECT question, report, blinded, proof, mark, arrived, sent, main FROM answer"
+        )
         return {
-            q: Given(q, report, blinded, proof, mark, bool(a))
-            for q, report, blinded, proof, mark, a in rows
+            question: Given(question, report, blinded, proof, mark, *map(bool, flags))
+            for question, report, blinded, proof, mark, *flags in rows
         }
 
     def put(self, given: Given) -> None:
         """Keep an answer, or more of it; the report itself never changes."""
         self.database.execute(
-            "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (question) DO UPDATE SET"
-            " proof = excluded.proof, mark = excluded.mark, arrived = excluded.arrived",
+            "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (question) DO UPDATE"
+            " SET proof = excluded.proof, mark = excluded.mark, arrived = excluded.arrived,"
+            " sent = excluded.sent, main = excluded.main",
             (
                 given.question,
                 given.report,
@@ -58,6 +89,8 @@ class PersonJournal(Store):
                 given.proof,
                 given.mark,
                 given.arrived,
+                given.sent,
+                given.main,
             ),
         )
         self.step()

@@ -1,40 +1,27 @@
 """A relay: takes packets in, a layer off each, and passes them on in an order nobody can follow.
 
 No network and no clock here: the service hands in what arrives, and says when a window is over. A
-batch is what comes to one relay at one hop of one wave; it is released once, shuffled, or never
-(relay.md). Packets are in memory only; that a batch was released is on the disk before it leaves.
+batch is what comes to one relay in one wave for one question; it is released once, shuffled, or
+never (relay.md). Packets are in memory only; that a batch was released is on the disk before it
+leaves.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tacit.channels.crowd.assignment import Assignment, context_of, wave_digest
+from tacit.channels.crowd.letters import Wave
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.crypto.blind_permute import permuted, random_permutation
-from tacit.crypto.onion import OnionKey, Peeled, Shape, peel
+from tacit.crypto.onion import OnionKey, peel
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.errors import CheckFailed, InputError, Refused, UsageError
 
-__all__ = ["Outgoing", "Relay", "Taken", "context_of"]
-
-
-def context_of(
-    study: str, stage: int, wave: int, silent: Iterable[int] = (), receipts: str = ""
-) -> bytes:
-    """What a packet is made for: one window of sending of one study (its digest, hexadecimal), the
-    relays that were left out of it, from which everybody's layers follow, and the receipts by
-    which people know what to send again (their digest).
-
-    A layer can be opened in its own wave only, so a packet cannot come back in a later one. And a
-    collector that shows different people different relays, to tell them apart by their circuits,
-    or different receipts, to have one of them alone send again, makes packets that honest relays
-    cannot open.
-    """
-    window = stage.to_bytes(4, "big") + wave.to_bytes(4, "big")
-    return bytes.fromhex(study + receipts) + window + bytes(sorted(set(silent)))
+__all__ = ["Outgoing", "Relay", "Taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +35,31 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Packets for one stop: the relay with that place, or the collector (None)."""
+    """A batch for its next stop: the relay with that place, or the collector (None)."""
 
     to: int | None
-    hop: int  # at which they arrive there
+    hop: int  # at which it arrives there
+    question: str
     packets: list[bytes]
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What is here at one hop of the open wave."""
+    """What is here of one question of the open wave."""
 
+    context: bytes
+    before: str | None  # the key of the relay that it comes from; None: from people
+    to: int | None
     marks: set[bytes] = field(default_factory=set)
     handed_in: Counter[str] = field(default_factory=Counter)
     people: set[str] = field(default_factory=set)  # first hop: who handed in something good
-    peeled: list[Peeled] = field(default_factory=list)
-    outgoing: list[Outgoing] | None = None
+    received: int = 0
+    peeled: list[bytes] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """What hides: people at the first hop, who can be told apart; packets after it."""
+        return len(self.people) if self.before is None else len(self.peeled)
 
 
 class Relay:
@@ -71,165 +67,157 @@ class Relay:
 
     def __init__(
         self,
-        study: str,
-        shape: Shape,
+        drawn: Assignment,
         key: OnionKey,
         place: int,
-        relays: Sequence[str],
-        minimum: int,
-        quota: int,
         store: RelayStore,
         randomness: Randomness = SYSTEM,
     ) -> None:
-        """
-        place    this relay's among `relays`, the public identity keys of all
-        minimum  people at the first hop, packets at the others, below which nothing is passed on
-        quota    packets that one person may hand in at this relay in one wave
-        """
-        if key.kem != shape.kem:
-            raise UsageError(f"the study's layers are made with {shape.kem}: make such a key.")
-        if not 0 <= place < len(relays):
-            raise UsageError(f"there is no place {place} among {len(relays)} relays.")
-        if minimum < 1 or quota < 1:
-            raise UsageError(f"minimum = {minimum} and quota = {quota}: both are at least 1.")
-        self.study, self.shape, self.place, self.dropped = study, shape, place, 0
-        self._key, self._relays, self._randomness = key, tuple(relays), randomness
-        self._minimum, self._quota, self._store = minimum, quota, store
-        self._stops = {None, *range(len(relays))} - {place}
+        """`place` is this relay's among those of the proposal."""
+        if key.kem != drawn.shape.kem:
+            raise UsageError(f"the study's layers are of {drawn.shape.kem}: make such a key.")
+        self.drawn, self.shape, self.place, self.dropped = drawn, drawn.shape, place, 0
+        self._key, self._store, self._randomness = key, store, randomness
         self._passed_on = store.passed_on()
-        self._wave = max(((stage, wave) for stage, wave, _ in self._passed_on), default=(-1, -1))
-        self._members: frozenset[str] | None = None  # None: no wave is open
-        self._context = b""
-        self._batches: dict[int, _Batch] = {}
+        self._wave: Wave | None = None
+        self._last = max(((stage, wave) for stage, wave, _ in self._passed_on), default=(-1, -1))
+        self.hop = -1
+        self._batches: dict[str, _Batch] = {}
+        self._outgoing: list[Outgoing] | None = None
 
-    def open_stage(
-        self,
-        stage: int,
-        wave: int,
-        members: frozenset[str],
-        silent: Iterable[int] = (),
-        receipts: str = "",
-    ) -> None:
-        """Begin a wave, in which these people may hand in packets; what came before is over.
+    def open_wave(self, wave: Wave) -> None:
+        """Begin a wave, as everybody is shown it; what came before is over.
 
-        Packets that were held back until now are dropped: their owners miss them.
+        Packets that were held back until now are dropped: their owners miss them. CheckFailed if
+        this wave was another before.
         """
-        if (stage, wave) < self._wave:
-            raise Refused(f"stage {stage}, wave {wave} is over: {_name(self._wave)} has begun.")
-        if (stage, wave) == self._wave and self._members is not None:
-            if members != self._members:
-                raise Refused(f"{_name(self._wave)} was opened for other people.")
+        if (wave.stage, wave.number) < self._last:
+            raise Refused(f"{_name(wave)} is over: a later one has begun.")
+        if wave == self._wave:
             return
-        self._wave, self._members = (stage, wave), members
-        self._context = context_of(self.study, stage, wave, silent, receipts)
-        self._batches = {hop: _Batch() for hop in range(self.shape.hops)}
+        left_out, drawn = self.drawn.left_out(wave), self.drawn
+        self._store.pin(
+            f"wave {wave.number} of stage {wave.stage}", wave_digest(drawn.drawing, wave)
+        )
+        self._wave, self._last = wave, (wave.stage, wave.number)
+        self._outgoing, self.hop = None, drawn.hop_of(self.place, left_out)
+        self._batches = {
+            name: self._batch(wave, name, way)
+            for name, way in drawn.ways(wave.stage, left_out).items()
+            if self.place in way
+        }
 
-    def take(self, sender: str, stage: int, wave: int, hop: int, packets: Sequence[bytes]) -> Taken:
-        """Packets from a member (first hop) or from another relay, all or none of them.
+    def _batch(self, wave: Wave, name: str, way: Sequence[int]) -> _Batch:
+        hop, last = way.index(self.place), len(way) - 1
+        relays = self.drawn.proposal.relays
+        return _Batch(
+            context_of(self.drawn.drawing, wave, name),
+            relays[way[hop - 1]].key if hop else None,
+            way[hop + 1] if hop < last else None,
+        )
+
+    def take(
+        self, sender: str, stage: int, wave: int, hop: int, question: str, packets: Sequence[bytes]
+    ) -> Taken:
+        """Packets from a member (first hop) or from the relay before, all or none of them.
 
         One that was handed in before is acknowledged and changes nothing. One that cannot be opened
         is dropped, and counted in `dropped`: every honest relay sends only what it has opened, so
-        it is a person's or a dishonest relay's doing.
+        it is a person's or a dishonest relay's doing, or of somebody who was shown other things.
         """
-        batch, members = self._batch(stage, wave, hop)
-        if (stage, wave, hop) in self._passed_on:
-            raise Refused(f"{_name(self._wave)}, hop {hop} was released: send in the next wave.")
-        allowed = self._allowance(sender, hop, members)
-        fresh = self._fresh(batch, hop, packets)
+        batch = self._open(stage, wave, hop, question)
+        if (stage, wave, question) in self._passed_on:
+            raise Refused(f"stage {stage}, wave {wave} was released: send in the next wave.")
+        allowed = self._allowance(sender, stage, question, batch)
+        fresh = self._fresh(batch, packets)
         if batch.handed_in[sender] + len(fresh) > allowed:
-            raise Refused(f"a sender may hand in {allowed} packets at hop {hop} of a wave.")
+            raise Refused(f"a sender may hand in {allowed} packets of this batch in a wave.")
         batch.handed_in[sender] += len(fresh)
-        good = [peeled for packet in fresh.values() if (peeled := self._peeled(packet))]
+        good = [peeled for packet in fresh.values() if (peeled := self._peeled(batch, packet))]
         batch.marks.update(fresh)
+        batch.received += len(fresh)
         batch.peeled.extend(good)
         if good:
             batch.people.add(sender)
         self.dropped += len(fresh) - len(good)
         return Taken(len(good), len(packets) - len(fresh), len(fresh) - len(good))
 
-    def release(self, stage: int, wave: int, hop: int) -> list[Outgoing]:
-        """The batch, shuffled, by next stop; asked again, the same.
+    def release(self, wave: Wave) -> list[Outgoing]:
+        """All batches of the wave, each shuffled; asked again, the same.
 
-        A batch below the minimum is refused and held: more may come until the next wave begins.
+        A batch below the share that the study asks for is held back: so few hide nobody.
         """
-        batch, _ = self._batch(stage, wave, hop)
-        if batch.outgoing is not None:
-            return batch.outgoing
-        if (stage, wave, hop) in self._passed_on:
-            raise Refused(
-                f"{_name(self._wave)}, hop {hop} was released before this relay was started again, "
-                "and is gone: a second batch would undo the mixing of the first."
-            )
-        here = len(batch.people if hop == 0 else batch.peeled)
-        if here < self._minimum:
-            raise Refused(
-                f"{_name(self._wave)}, hop {hop}: {here} are here and the study asks for "
-                f"{self._minimum} at least: so few hide nobody. They are held until the next wave."
-            )
-        shuffled = self._shuffled(batch.peeled)
-        self._store.put(stage, wave, hop, len(shuffled))
-        self._passed_on[stage, wave, hop] = len(shuffled)
-        batch.peeled, batch.outgoing = [], _by_stop(shuffled)
-        return batch.outgoing
+        if wave != self._wave:
+            raise Refused(f"{_name(wave)} is not open here.")
+        if self._outgoing is None:
+            self._outgoing = self._released(wave)
+        return self._outgoing
 
-    def attest(self, stage: int, wave: int) -> dict[int, int]:
-        """How many packets were passed on together in this wave, by hop: public numbers."""
+    def _released(self, wave: Wave) -> list[Outgoing]:
+        about = (wave.stage, wave.number)
+        if any((stage, number) == about for stage, number, _ in self._passed_on):
+            raise Refused(
+                f"{_name(wave)} was released before this relay was started again, and is gone: a "
+                "second batch would undo the mixing of the first."
+            )
+        outgoing, sizes = [], {}
+        for name, batch in self._batches.items():
+            enough = batch.size >= self.drawn.required(name)
+            sizes[name] = (batch.received, len(batch.peeled) if enough else 0)
+            if enough:
+                order = random_permutation(len(batch.peeled), self._randomness)
+                shuffled = permuted(batch.peeled, order)
+                outgoing.append(Outgoing(batch.to, self.hop + 1, name, shuffled))
+            batch.peeled = []
+        self._store.put(*about, sizes)
+        self._passed_on.update({(*about, name): size for name, size in sizes.items()})
+        return outgoing
+
+    def attest(self, stage: int, wave: int) -> Mapping[str, tuple[int, int]]:
+        """Packets received and passed on together in this wave, by question: public numbers."""
         return {
-            hop: packets
-            for (s, w, hop), packets in sorted(self._passed_on.items())
+            name: sizes
+            for (s, w, name), sizes in sorted(self._passed_on.items())
             if (s, w) == (stage, wave)
         }
 
-    def _batch(self, stage: int, wave: int, hop: int) -> tuple[_Batch, frozenset[str]]:
-        if self._members is None or (stage, wave) != self._wave:
-            raise Refused(f"{_name((stage, wave))} is not open here.")
-        if hop not in self._batches:
-            raise InputError(f"circuits have the hops 0 to {self.shape.hops - 1}, not {hop}.")
-        return self._batches[hop], self._members
+    def _open(self, stage: int, wave: int, hop: int, question: str) -> _Batch:
+        here = self._wave
+        if here is None or (stage, wave) != (here.stage, here.number):
+            raise Refused(f"stage {stage}, wave {wave} is not open here.")
+        if hop != self.hop or question not in self._batches:
+            raise Refused(f"packets of {question!r} do not come here at hop {hop} in this wave.")
+        return self._batches[question]
 
-    def _allowance(self, sender: str, hop: int, members: frozenset[str]) -> int:
+    def _allowance(self, sender: str, stage: int, question: str, batch: _Batch) -> int:
         """How many packets this sender may hand in; a relay no more than all people together."""
-        if hop == 0:
-            if sender not in members:
-                raise Refused("only the people of this stage may hand in packets at the first hop.")
-            return self._quota
-        if sender not in self._relays or sender == self._relays[self.place]:
-            raise Refused("after the first hop, packets come from the study's other relays.")
-        return self._quota * len(members)
+        if batch.before is None:
+            allowed = self.drawn.slots(sender, stage).count(question)
+            if not allowed or self.drawn.place_of(sender) is None:
+                raise Refused("only people who are asked this may hand in packets for it.")
+            return allowed
+        if sender != batch.before:
+            raise Refused("after the first hop, packets come from the relay before.")
+        return self.drawn.plan.packets(stage) * len(self.drawn.members)
 
-    def _fresh(self, batch: _Batch, hop: int, packets: Sequence[bytes]) -> dict[bytes, bytes]:
+    def _fresh(self, batch: _Batch, packets: Sequence[bytes]) -> dict[bytes, bytes]:
         """The packets that are not here yet, by their marks."""
         size = self.shape.packet_bytes
-        if any(len(packet) != size or packet[0] != hop for packet in packets):
+        if any(len(packet) != size or packet[0] != self.hop for packet in packets):
             raise InputError(
-                f"a packet at hop {hop} has {size} bytes, of which the first is {hop}."
+                f"a packet at hop {self.hop} has {size} bytes, of which the first is {self.hop}."
             )
         marked = {hashlib.sha256(packet).digest(): packet for packet in packets}
         return {m: packet for m, packet in marked.items() if m not in batch.marks}
 
-    def _peeled(self, packet: bytes) -> Peeled | None:
-        """Without its layer; None if it is not for us, or leads nowhere."""
+    def _peeled(self, batch: _Batch, packet: bytes) -> bytes | None:
+        """Without its layer; None if it is not for us, or leaves its batch's circuit."""
         try:
-            peeled = peel(self.shape, self._context, self._key, packet)
+            peeled = peel(self.shape, batch.context, self._key, packet)
         except CheckFailed:
             return None
-        return peeled if peeled.to in self._stops else None
-
-    def _shuffled(self, packets: Sequence[Peeled]) -> list[Peeled]:
-        return permuted(packets, random_permutation(len(packets), self._randomness))
+        return peeled.packet if peeled.to == batch.to else None
 
 
-def _by_stop(packets: Sequence[Peeled]) -> list[Outgoing]:
-    """The collector first, then relays by place; in each the shuffled order."""
-    stops: dict[int | None, list[bytes]] = {}
-    for peeled in packets:
-        stops.setdefault(peeled.to, []).append(peeled.packet)
-    hop = packets[0].hop + 1
-    return [
-        Outgoing(to, hop, stops[to])
-        for to in sorted(stops, key=lambda to: -1 if to is None else to)
-    ]
-
-
-def _name(wave: tuple[int, int]) -> str:
-    return f"stage {wave[0]}, wave {wave[1]}"
+def _name(wave: Wave) -> str:
+    return f"stage {wave.stage}, wave {wave.number}"

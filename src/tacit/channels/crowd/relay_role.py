@@ -1,40 +1,36 @@
 """What a relay does in the course of a study: commits, reveals once, and passes each wave on.
 
-`serve` is a script (errands.py); `answer` takes packets in at any time.
+`serve` is a script (errands.py); `answer` takes packets in at any time, and says whether we object
+to having been left out.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
-from tacit.channels.crowd.drawing import checked_seed, members_of, reveal, roster_digest
+from tacit.channels.crowd.assignment import Assignment
+from tacit.channels.crowd.drawing import committed, members_of, reveal, roster_digest
 from tacit.channels.crowd.errands import Errand, Script
-from tacit.channels.crowd.layers import layers
-from tacit.channels.crowd.letters import (
-    Batches,
-    Bulletin,
-    Commitment,
-    Packets,
-    Roster,
-    Wave,
-)
+from tacit.channels.crowd.letters import Batches, Bulletin, LeftOut, Packets, Roster, Wave
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.reader import Reader
 from tacit.channels.crowd.relay import Outgoing, Relay
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
-from tacit.crypto.lots import commitment
 from tacit.crypto.onion import OnionKey
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, Unreachable
+from tacit.privacy.attested import BatchStatement
 
 __all__ = ["RelayRole"]
 
 AT_ONCE = 256  # packets in one letter
 TRIES = 4  # of handing a letter on
 SMALL = 4096
+DRAWING = LeftOut(-1, -1)
 
 Parts = list[tuple[Outgoing, list[bytes]]]
 
@@ -64,11 +60,14 @@ class RelayRole(Reader):
         about = b"tacit crowd relay seed" + bytes.fromhex(proposal.digest)
         self._seed = hashlib.sha256(about + onion.to_bytes()).digest()
         self._relay: Relay | None = None
+        self._objection = ""  # why we pass nothing on
 
-    # ── packets in ──
+    # ── letters of others ──
 
     def limit(self, kind: str) -> int:
         """The longest body of a letter of this kind, in bytes; InputError for unknown kinds."""
+        if kind == "left-out":
+            return SMALL
         if kind != "packets":
             raise InputError(f"a relay does not answer letters of kind {kind}.")
         if self._relay is None:
@@ -76,18 +75,23 @@ class RelayRole(Reader):
         return AT_ONCE * (self._relay.shape.packet_bytes + 8) + SMALL
 
     def answer(self, sender: str, letter: Letter) -> Letter:
-        """Take packets in, or say why not."""
+        """Take packets in, or say why not; or whether we object."""
         self.limit(letter.kind)
-        if self._relay is None:
+        if letter.kind == "left-out":
+            about = read(LeftOut, letter.body)
+            known = self._store.pinned(_acknowledged(about)) is not None
+            return Letter("objected" if known else "agreed", letter.round)
+        if self._relay is None or self._objection:
             raise Refused("no wave is open here yet: try again a little later.")
         sent = read(Packets, letter.body)
-        self._relay.take(sender, sent.stage, sent.wave, sent.hop, sent.packets)
+        self._relay.take(sender, sent.stage, sent.wave, sent.hop, sent.question, sent.packets)
         return Letter("taken", letter.round)
 
     # ── the script ──
 
     def serve(self) -> Script[None]:
-        """From the proposal to the end of the study."""
+        """From the proposal to the end of the study. CheckFailed if the collector was caught: then
+        nothing was passed on from that moment."""
         news = yield from self._bulletin(0)
         if news.phase == "gathering":
             yield from self._commit()
@@ -95,80 +99,134 @@ class RelayRole(Reader):
             news = yield from self._bulletin(news.mark)
         if news.phase in ("failed", "over"):
             return
-        yield from self._join(news)
+        roster = yield from self._reveal(news)
         while news.phase == "drawing":
             news = yield from self._bulletin(news.mark)
-        while news.phase == "asking":
-            assert news.wave is not None  # while asking
-            yield from self._wave(news, news.wave)
+        if news.phase != "failed":
+            yield from self._join(roster, news)
+        while news.phase in ("issuing", "asking"):
+            self._check_unchanged(news)
+            if news.wave is not None and self._relay is not None:
+                yield from self._wave(self._relay, news.wave)
             news = yield from self._bulletin(news.mark)
+        if self._objection:
+            raise CheckFailed(self._objection)
         self._tell("study over")
 
     def _commit(self) -> Script[None]:
-        body = write(Commitment(commitment(self._seed)))
+        body = write(committed(self._key, self._proposal.digest, self._seed))
         try:
             yield from self._asked(Letter("commit", 0, body))
-        except Refused as error:  # too late for the lots, in time for the packets
+            self._store.pin("acknowledged commitment", "yes")
+        except Refused as error:  # too late
             self._tell("not in the lots", reason=str(error))
 
-    def _join(self, news: Bulletin) -> Script[None]:
-        """Reveal our part of the lot, for one roster and never for another."""
+    def _reveal(self, news: Bulletin) -> Script[Roster]:
+        """Our part of the lot, for one roster and never for another."""
         reply = yield from self._asked(Letter("roster", 0))
         roster, proposal = read(Roster, reply.body), self._proposal
         found = roster_digest(proposal.digest, roster)
         if found != news.roster:
             raise CheckFailed("the roster is another than the one that was announced.")
-        members = members_of(proposal, roster)
-        self._store.keep_roster(found)
-        if news.phase == "drawing" and roster.commitments.get(self._place):
+        members_of(proposal, roster)
+        self._store.pin("roster", found)
+        if self._place not in roster.commitments:
+            if self._store.pinned("acknowledged commitment") is not None:
+                self._store.pin(_acknowledged(DRAWING), "yes")
+        elif news.phase == "drawing":
             said = reveal(self._key, proposal.digest, found, self._seed)
-            yield from self._asked(Letter("reveal", 0, write(said)))
-        elif news.drawn is not None:
-            checked_seed(proposal, roster, news.drawn)
-        self._members = frozenset(members)
-        quota = max(proposal.drawn_up.packets(s) for s in range(proposal.drawn_up.stages))
-        self._relay = Relay(
-            proposal.digest,
-            proposal.shape(len(members)),
-            self._onion,
-            self._place,
-            [relay.key for relay in proposal.relays],
-            proposal.route.batch,
-            quota,
-            self._store,
-            self._randomness,
-        )
+            try:
+                yield from self._asked(Letter("reveal", 0, write(said)))
+                self._store.pin(_acknowledged(DRAWING), "yes")
+            except Refused as error:  # too late
+                self._tell("not in the lots", reason=str(error))
+        return roster
 
-    def _wave(self, news: Bulletin, wave: Wave) -> Script[None]:
-        """Hold what comes until our window, pass it on shuffled, and say how much it was."""
-        relay, windows = self._relay, self._proposal.windows
-        assert relay is not None  # since _join
+    def _join(self, roster: Roster, news: Bulletin) -> Script[None]:
+        """Check the drawing, and that nobody was left out of it who is there."""
+        if news.drawn is None or news.roster != self._store.pinned("roster"):
+            raise CheckFailed("the lots were drawn for another roster than ours.")
+        drawn = Assignment(self._proposal, roster, news.drawn)
+        self._shown = (news.roster, news.drawn)
+        self._store.pin("drawing", drawn.drawing)
+        if self._place not in drawn.relays:
+            if self._store.pinned(_acknowledged(DRAWING)) is not None:
+                self._object("the lots were drawn without our part, which the collector has had.")
+            return
+        self._relay = Relay(drawn, self._onion, self._place, self._store, self._randomness)
+        absent = set(range(len(self._proposal.relays))) - set(drawn.relays)
+        yield from self._hear(sorted(absent), DRAWING)
+
+    def _check_unchanged(self, news: Bulletin) -> None:
+        if (news.roster, news.drawn) != self._shown:
+            raise CheckFailed("the collector shows another roster or other lots than before.")
+
+    def _hear(self, places: Iterable[int], about: LeftOut) -> Script[None]:
+        """Ask those that were left out whether they were there."""
+        for place in places:
+            if place == self._place:
+                continue
+            came = yield Errand(place, Letter("left-out", 0, write(about)))
+            self._now = came.now
+            if isinstance(came.reply, Letter) and came.reply.kind == "objected":
+                name = self._proposal.relays[place].name
+                self._object(f"relay {name} was heard, and the collector says that it was not.")
+
+    def _object(self, reason: str) -> None:
+        if not self._objection:
+            self._objection = f"{reason} Nothing more is passed on; tell the others."
+            self._tell("objects", reason=reason)
+
+    # ── one wave ──
+
+    def _wave(self, relay: Relay, wave: Wave) -> Script[None]:
+        """Hold what comes for the whole window, by our own clock; pass it on shuffled, and sign how
+        much it was."""
+        windows, learned = self._proposal.windows, self._now
         try:
-            relay.open_stage(wave.stage, wave.number, self._members, news.silent, wave.receipts)
+            relay.open_wave(wave)
         except Refused:  # of an earlier time, before we were started again
             return
-        places = layers(len(self._proposal.relays), self._proposal.route.hops, news.silent)
-        hop = next((hop for hop, layer in enumerate(places) if self._place in layer), None)
-        if hop is not None:
-            opens = wave.opens - self._ahead
-            came = yield Errand(None, None, opens + windows.send + hop * windows.release)
+        left_out, before = relay.drawn.left_out(wave), LeftOut(wave.stage, wave.number - 1)
+        silent = set(left_out) - set(wave.statements)
+        if self._place in silent and self._store.pinned(_acknowledged(before)) is not None:
+            self._object("we were heard in the last wave, and the collector says that we were not.")
+        yield from self._hear(sorted(silent), before)
+        if relay.hop >= 0 and not self._objection:
+            opens = max(wave.opens - self._ahead, learned)
+            came = yield Errand(None, None, opens + windows.send + relay.hop * windows.release)
             self._now = came.now
-            yield from self._pass_on(relay, wave, hop)
-        sizes = relay.attest(wave.stage, wave.number)
-        body = write(Batches(wave.stage, wave.number, sizes))
-        yield from self._asked(Letter("batches", 0, body))
+            yield from self._pass_on(relay, wave)
+        if not self._objection:
+            yield from self._account(relay, wave)
 
-    def _pass_on(self, relay: Relay, wave: Wave, hop: int) -> Script[None]:
+    def _account(self, relay: Relay, wave: Wave) -> Script[None]:
+        """How many packets came, and were passed on together: signed, for the certificate."""
+        said = BatchStatement(
+            self._key.public_key,
+            relay.drawn.drawing,
+            wave.stage,
+            wave.number,
+            relay.hop,
+            dict(relay.attest(wave.stage, wave.number)),
+        ).signed(self._key)
         try:
-            outgoing = relay.release(wave.stage, wave.number, hop)
+            yield from self._asked(Letter("batches", 0, write(Batches(said))))
+            self._store.pin(_acknowledged(LeftOut(wave.stage, wave.number)), "yes")
+        except Refused as error:  # too late
+            self._tell("not heard", reason=str(error))
+
+    def _pass_on(self, relay: Relay, wave: Wave) -> Script[None]:
+        try:
+            outgoing = relay.release(wave)
         except Refused as error:
             self._tell("batch held back", reason=str(error))
             return
-        self._tell("batch passed on", stage=wave.stage, wave=wave.number, hop=hop)
+        self._tell("batch passed on", stage=wave.stage, wave=wave.number, hop=relay.hop)
         parts = [
-            (stop, stop.packets[start : start + AT_ONCE])
-            for stop in outgoing
-            for start in range(0, len(stop.packets), AT_ONCE)
+            (batch, batch.packets[start : start + AT_ONCE])
+            for batch in outgoing
+            for start in range(0, len(batch.packets), AT_ONCE)
         ]
         wait = self._proposal.windows.release / (TRIES + 1)
         for number in range(TRIES):
@@ -181,14 +239,18 @@ class RelayRole(Reader):
         the others do not wait for it."""
         left: Parts = []
         gone: set[int | None] = set()
-        for stop, packets in parts:
-            if stop.to not in gone:
-                body = write(Packets(wave.stage, wave.number, stop.hop, packets))
-                came = yield Errand(stop.to, Letter("packets", 0, body), moment)
+        for batch, packets in parts:
+            if batch.to not in gone:
+                said = Packets(wave.stage, wave.number, batch.hop, batch.question, packets)
+                came = yield Errand(batch.to, Letter("packets", 0, write(said)), moment)
                 self._now = came.now
                 if isinstance(came.reply, Letter):
                     continue
                 if isinstance(came.reply, Unreachable):
-                    gone.add(stop.to)
-            left.append((stop, packets))
+                    gone.add(batch.to)
+            left.append((batch, packets))
         return left
+
+
+def _acknowledged(about: LeftOut) -> str:
+    return f"acknowledged {about.stage} {about.wave}"

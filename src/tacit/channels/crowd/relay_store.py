@@ -1,4 +1,5 @@
-"""What a relay must not forget: its roster, which batches it passed on, how large they were.
+"""What a relay must not forget: what it was shown first, what the collector has acknowledged, which
+batches it passed on, and how large they were.
 
 Not the packets. What a crash takes with it is missed by its owners, who send it again; and a packet
 on a disk could be seized there.
@@ -6,41 +7,36 @@ on a disk could be seized there.
 
 from __future__ import annotations
 
-from tacit.channels.roles.store import Store
-from tacit.errors import Refused
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tacit.channels.crowd.pins import PINS, PinningStore
 
 __all__ = ["RelayStore"]
 
+PASSED = (
+    "CREATE TABLE passed (stage INTEGER, wave INTEGER, question TEXT, received INTEGER NOT NULL,"
+    " packets INTEGER NOT NULL, PRIMARY KEY (stage, wave, question))"
+)
 
-class RelayStore(Store):
+
+class RelayStore(PinningStore):
     role = "relay"
-    tables = (
-        "CREATE TABLE batch (stage INTEGER, wave INTEGER, hop INTEGER, packets INTEGER NOT NULL,"
-        " PRIMARY KEY (stage, wave, hop))",
-        "CREATE TABLE roster (digest TEXT NOT NULL)",
-    )
+    version = 3
+    tables = (PASSED, PINS)
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {2: (PASSED, PINS)}
 
-    def passed_on(self) -> dict[tuple[int, int, int], int]:
-        """The size of every batch that was released, by stage, wave and hop."""
-        rows = self.database.execute("SELECT stage, wave, hop, packets FROM batch")
-        return {(stage, wave, hop): packets for stage, wave, hop, packets in rows}
+    def passed_on(self) -> dict[tuple[int, int, str], tuple[int, int]]:
+        """Packets received and released of every batch that was released, by stage, wave and
+        question."""
+        rows = self.database.execute("SELECT stage, wave, question, received, packets FROM passed")
+        return {(stage, wave, name): (taken, gone) for stage, wave, name, taken, gone in rows}
 
-    def put(self, stage: int, wave: int, hop: int, packets: int) -> None:
+    def put(self, stage: int, wave: int, batches: Mapping[str, tuple[int, int]]) -> None:
+        """All batches of a wave, before any of them leaves."""
         with self.transaction():
-            self.database.execute(
-                "INSERT INTO batch VALUES (?, ?, ?, ?)", (stage, wave, hop, packets)
+            self.database.executemany(
+                "INSERT INTO passed VALUES (?, ?, ?, ?, ?)",
+                [(stage, wave, name, *sizes) for name, sizes in batches.items()],
             )
             self.step()
-
-    def keep_roster(self, digest: str) -> None:
-        """Remember the one roster that our part of the lot is revealed for.
-
-        Revealed for a second one, it would let the collector choose among rosters.
-        """
-        with self.transaction():
-            known = self.database.execute("SELECT digest FROM roster").fetchone()
-            if known is None:
-                self.database.execute("INSERT INTO roster VALUES (?)", (digest,))
-                self.step()
-            elif known[0] != digest:
-                raise Refused("the collector shows another roster than before: that is a fraud.")
