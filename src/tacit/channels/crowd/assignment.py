@@ -124,6 +124,15 @@ class Assignment:
         found = unheard(self.relays, wave.statements, wave.delivered)
         return found if len(self.relays) - len(found) >= self.proposal.route.hops else ()
 
+    def held_back(self, wave: Wave, question: str) -> bool:
+        """Whether the first relay of a question's circuit says of the wave before that too few had
+        handed in their packets, so that nobody's went on."""
+        return any(
+            said.hop == 0 and said.passed_on(question) == 0
+            for said in wave.statements.values()
+            if question in said.batches
+        )
+
     def check_statements(self, wave: Wave) -> None:
         for place, said in wave.statements.items():
             about = (said.drawing, said.stage, said.wave)

@@ -283,15 +283,34 @@ class Person(Reader):
             )
         return here == self._last
 
-    def _payload(self, batch: str, wave: Wave) -> bytes:
-        """Our answer, if it is to be sent in this wave, or cover. Sent for the first time after the
-        main wave, it would stand out among the few that are sent again."""
+    def _to_send(self, given: Given, drawn: Assignment, wave: Wave) -> Given | None:
+        """The answer with a note that it is sent; None if it is not, in this wave.
+
+        All are sent in the first wave; if its relay says that too few were, everybody's once more
+        in the second. What was not sent then is never: it would stand out among the few that are
+        sent again. And an answer is sent again only if as many as must were there when it was sent,
+        or if nobody is left to say so: else it may be the only one.
+        """
+        if wave.number == 0:
+            return replace(given, sent=0)
+        if given.again:
+            return given
+        held = drawn.held_back(wave, given.question)
+        if wave.number == 1 and held:
+            return replace(given, sent=1)
+        if given.sent == wave.number - 1 and not held:
+            return replace(given, again=True)
+        return None
+
+    def _payload(self, batch: str, drawn: Assignment, wave: Wave) -> bytes:
+        """Our answer, if it is to be sent in this wave, or cover."""
         given = self._answers.get(batch)
         if given is None or not given.proof or given.arrived:
             return COVER
-        if wave.number > 0 and not given.sent:
+        sending = self._to_send(given, drawn, wave)
+        if sending is None:
             return COVER
-        self._keep(replace(given, sent=True))
+        self._keep(sending)
         number = self._proposal.drawn_up.names.index(batch)
         return Answer(self._proposal.digest, number, given.report, given.proof).to_bytes()
 
@@ -309,7 +328,7 @@ class Person(Reader):
             context_of(packet.drawn.drawing, wave, packet.batch),
             [stops[place] for place in packet.way],
             self._proposal.collector.onion,
-            self._payload(packet.batch, wave),
+            self._payload(packet.batch, packet.drawn, wave),
         )
         body = write(Packets(wave.stage, wave.number, 0, packet.batch, [sealed]))
         for _ in range(TRIES):
