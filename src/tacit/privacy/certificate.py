@@ -146,6 +146,7 @@ class Certificate:
             self.study,
             self.participation,
             self.witnesses,
+            self.amplified,
         )
 
     @property

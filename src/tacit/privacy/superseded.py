@@ -1,4 +1,4 @@
-"""Certificates of version 0.1 that say more than was established: which, and why.
+"""Older certificates that say more than was established: which, and why.
 
 They are genuine, and their arithmetic may even be right as far as it goes; but what they were
 written by had faults (SECURITY.md) that a certificate does not show. Nobody can tell from one
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tacit.privacy.amplified import Amplified
 from tacit.privacy.certificate_parts import OLD_FORMATS, Participation, Witness
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.release import Release
@@ -32,6 +33,10 @@ STATES = (
     "servers fitted their noise to states of an aggregator that nobody has checked, and parties "
     "that were restarted may have used their noise twice"
 )
+CROWD = (
+    "a collector could have a person's device answer more than once for one charge, and tell her "
+    "answers from others'; how many were mixed was its word alone"
+)
 
 
 def why_superseded(
@@ -41,9 +46,14 @@ def why_superseded(
     study: str | None,
     participation: Participation | None,
     witnesses: Sequence[Witness],
+    amplified: Amplified | None = None,
 ) -> str | None:
     """The reasons, in words; None if the promise stands as certified."""
-    if written not in OLD_FORMATS or not promise.is_private:
+    if not promise.is_private:
+        return None
+    if amplified is not None and not amplified.is_attested:
+        return CROWD
+    if written not in OLD_FORMATS:
         return None
     found = [*_of_samples(promise, releases), *_of_windows(promise, releases)]
     # Of a crowd everyone answers for herself, on her own device: such releases have no bound.

@@ -243,7 +243,7 @@ def proposal_of(cell: Cell) -> dict[str, Any]:
     if cell.holders > 1:
         promise["holders_per_person"] = cell.holders
     return {
-        "format": "tacit crowd 1",
+        "format": "tacit crowd 2",
         "name": "cell",
         "question": "-",
         "promise": promise,

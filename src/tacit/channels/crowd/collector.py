@@ -58,6 +58,7 @@ class Collector:
         now: float,
         tell: Tell = lambda event, **fields: None,
     ) -> None:
+        proposal.check_current()
         if not opens(proposal.collector.lot, secrets.seed):
             raise UsageError("these are the secrets of another study than the proposal's.")
         self._proposal, self._secrets, self._store, self._tell = proposal, secrets, store, tell

@@ -79,6 +79,7 @@ class Person(Reader):
         tell: Tell = lambda event, **fields: None,
     ) -> None:
         super().__init__()
+        proposal.check_current()
         self._proposal, self._key, self._row = proposal, key, row
         self._journal, self._budget = journal, budget
         self._randomness, self._tell = randomness, tell

@@ -17,7 +17,7 @@ import msgspec
 from tacit.channels.crowd.checks import problems
 from tacit.channels.crowd.payload import payload_bytes
 from tacit.channels.crowd.plan import Plan, PlanTerms
-from tacit.channels.crowd.proposal_file import FORMAT, canonical_form, write_toml
+from tacit.channels.crowd.proposal_file import FORMAT, FORMAT_1, canonical_form, write_toml
 from tacit.channels.crowd.questions import Question
 from tacit.channels.crowd.terms import (
     Collector,
@@ -36,7 +36,7 @@ from tacit.crypto.ring_signatures import signature_bytes
 from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.data.schema import Schema
 from tacit.data.toml import read_toml, table_of
-from tacit.errors import CheckFailed, InputError, UsageError
+from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.program import Learner
@@ -67,6 +67,7 @@ class Proposal(
     schema: Schema
     bundle: str = ""
     signature: Signature | None = None
+    format: str = FORMAT
 
     def __post_init__(self) -> None:
         for problem in problems(self):
@@ -111,6 +112,15 @@ class Proposal(
             raise CheckFailed(
                 f"proposal {self.name}: the signature does not fit: something was changed after "
                 "signing. Ask the collector for the file as it was."
+            )
+
+    def check_current(self) -> None:
+        """Refused if nobody should take part in it any more."""
+        if self.format != FORMAT:
+            raise Refused(
+                f"proposal {self.name} is of version 0.1, which let a collector ask a person for "
+                "more than was promised, and tell her answers from others' (SECURITY.md). Ask the "
+                "collector to propose it again. What it has collected can be learned from."
             )
 
     # ── what follows from it ──
@@ -211,7 +221,7 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Proposal:
     for key in known:
         if key not in document and key not in ("signature", "bundle"):
             raise InputError(f"{where}: {key!r} is missing. {_WRITE}.")
-    if document["format"] != FORMAT:
+    if document["format"] not in (FORMAT, FORMAT_1):
         raise InputError(
             f"{where}: format is {document['format']!r}; this version of tacit reads {FORMAT!r}. "
             "Update tacit, or ask the author for a file of that format."
@@ -229,7 +239,12 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Proposal:
     schema.require_complete()
     try:
         return Proposal(
-            name=head.name, question=head.question, bundle=head.bundle, schema=schema, **tables
+            name=head.name,
+            question=head.question,
+            bundle=head.bundle,
+            format=head.format,
+            schema=schema,
+            **tables,
         )
     except InputError as error:
         raise type(error)(f"{where}: {str(error).removeprefix('proposal: ')}") from None

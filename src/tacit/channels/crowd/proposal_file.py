@@ -17,9 +17,10 @@ from tacit.data.toml import (
 if TYPE_CHECKING:
     from tacit.channels.crowd.proposal import Proposal
 
-__all__ = ["FORMAT", "canonical_form", "write_toml"]
+__all__ = ["FORMAT", "FORMAT_1", "canonical_form", "write_toml"]
 
-FORMAT = "tacit crowd 1"
+FORMAT = "tacit crowd 2"
+FORMAT_1 = "tacit crowd 1"  # of version 0.1: can be read, and what it collected learned from
 
 TOP = """\
 # A crowd's study: what many people are asked, each with one row of her own.
@@ -32,7 +33,7 @@ PROMISE = """\
 # says how small."""
 GROUP = "# How many people must, and may, take part; who, and how each proves to be one of them."
 WINDOWS = "# Seconds: to register, to send, for each relay to pass on. Lost packets are sent again."
-ROUTE = "# Every packet takes a circuit of its own through so many of the relays."
+ROUTE = "# Answers to a question pass so many of the relays, and are shuffled at each."
 PLAN = "# What is asked of whom."
 LEARNER = "# What is made of the answers."
 RELAYS = "# Pass packets on and learn nothing of them. Run by different people."
@@ -46,7 +47,7 @@ def canonical_form(proposal: Proposal) -> dict[str, Any]:
     """Everything but the signature, as plain data that no reader's floating point can change."""
     learner = proposal.learner
     form = {
-        "format": FORMAT,
+        "format": proposal.format,
         **_head(proposal),
         "promise": fields(proposal.promise),
         "group": fields(proposal.group),
@@ -66,7 +67,7 @@ def write_toml(proposal: Proposal) -> str:
     """The file for people: every table with a line that says what it is for."""
     collector, learner = fields(proposal.collector), fields(proposal.learner)
     tokens, settings = collector.pop("tokens"), learner.pop("settings")
-    lines = [TOP, *table_lines({"format": FORMAT, **_head(proposal)})]
+    lines = [TOP, *table_lines({"format": proposal.format, **_head(proposal)})]
     for comment, name in (
         (PROMISE, "promise"),
         (GROUP, "group"),

@@ -48,6 +48,7 @@ class RelayRole(Reader):
         tell: Tell = lambda event, **fields: None,
     ) -> None:
         super().__init__()
+        proposal.check_current()
         self._proposal, self._key, self._onion, self._store = proposal, key, onion, store
         self._place = proposal.relay_place(key.public_key)
         if proposal.relays[self._place].onion != onion.public:

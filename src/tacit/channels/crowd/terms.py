@@ -12,7 +12,7 @@ __all__ = ["Collector", "CrowdTerms", "Group", "Head", "RelayCard", "Route", "Wi
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What stands above the first table."""
 
-    format: Literal["tacit crowd 1"]
+    format: Literal["tacit crowd 1", "tacit crowd 2"]
     name: str
     question: str
     bundle: str = ""
@@ -60,7 +60,8 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How reports travel: through so many relays, each of which takes one layer off.
 
-    batch  a relay passes nothing on before so many people have handed something in
+    batch  a relay passes no answers to a question on before so many people have handed theirs in,
+           nor before half of all who are asked it have
     """
 
     hops: int = 3
