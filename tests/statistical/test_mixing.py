@@ -15,8 +15,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from scipy import stats
-
 from tacit.channels.crowd.layers import layers
+
 from tacit.channels.crowd.relay import Relay, context_of
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.store import MEMORY

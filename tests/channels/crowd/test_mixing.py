@@ -7,9 +7,9 @@ from itertools import combinations, product
 from math import comb
 
 import pytest
-
 from tacit.channels.crowd.layers import layers
 from tacit.channels.crowd.mixing import meeting_chance, mixed_at_least
+
 from tacit.errors import UsageError
 
 
