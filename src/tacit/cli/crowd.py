@@ -92,7 +92,7 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
     help="A file with one public key a line: only these may take part.",
 )
 @click.option("--proof", type=click.Choice(["tokens", "ring"]), default="tokens")
-@click.option("--corrupt", default=0, show_default=True, help="People who may be the collector's.")
+@click.option("--corrupt", default=0, show_default=True, help="People who may lie, or collude.")
 @click.option(
     "--relay",
     "cards",
@@ -109,6 +109,9 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
 @click.option("--waves", default=5, show_default=True, help="Windows to send what was lost.")
 @click.option("--bins", default=4, show_default=True, help="For numbers without public edges.")
 @click.option("--table", "tables", multiple=True, help="Features to ask together: a,b. Several.")
+@click.option(
+    "--public-coins", is_flag=True, help="Ask about halves of tables by lot: liars weigh less."
+)
 @click.option(
     "--anonml",
     nargs=3,

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from tacit.channels.crowd.certify import amplified
+from tacit.channels.crowd.liars import lies_explained
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
 
@@ -24,6 +25,7 @@ def explained(proposal: Proposal) -> list[Section]:
         Section("What you would reveal", _revealed(proposal)),
         Section("What is promised to you", _promised(proposal)),
         Section("Who sees what", _seen(proposal)),
+        Section("If people lie", lies_explained(proposal.drawn_up, proposal.group.corrupt)),
         Section("When", _windows(proposal)),
         Section("What it costs", _cost(proposal)),
     ]
@@ -51,6 +53,8 @@ def _asks(question: Question) -> str:
     if question.kind == "quantiles":
         return f"in which of {question.sizes[0]} intervals your {question.features[0]} lies."
     what = ", ".join((*question.features, "the label"))
+    if question.half:
+        return f"whether your combination of {what} is in one half of all {question.cells}."
     return f"which of {question.cells} combinations of {what} is yours."
 
 
