@@ -97,7 +97,7 @@ def _plan(
         chosen = tuple(tuple(name.strip() for name in text.split(",")) for text in tables)
         return PlanTerms(bins=bins, tables=chosen, public_coins=public_coins or None)
     if tables or public_coins:
-        raise UsageError("--table and --public-coins are for another plan than --anonml.")
+        raise UsageError("--anonml and --table or --public-coins are two plans: give one of them.")
     partitions, subsets, size = anonml
     return PlanTerms(kind="anonml", bins=bins, partitions=partitions, subsets=subsets, size=size)
 
