@@ -105,6 +105,8 @@ def test_show_explains_in_plain_words_also_as_a_study(tacit: Any) -> None:
     document = tacit("crowd", "show", "course.toml", "--json").document
     assert document["explanation"]["What it costs"]
     assert "No liars are assumed" in document["explanation"]["If people lie"][-1]
+    assert document["liars"]["assumed"] == 0
+    assert all(weight["cell"] > 1 for weight in document["liars"]["weights"].values())
 
 
 def test_public_coins_are_explained_with_what_liars_weigh(tacit: Any, folder: Path) -> None:

@@ -171,13 +171,15 @@ def show(file: Path, as_json: bool) -> None:
 
 def show_proposal(file: Path, as_json: bool) -> None:
     from tacit.channels.crowd.explain import explained
+    from tacit.channels.crowd.liars import liars_document
     from tacit.channels.crowd.proposal import Proposal
 
     proposal = Proposal.load(file)
     if as_json:
         sections = {section.heading: section.lines for section in explained(proposal)}
         head = {"name": proposal.name, "question": proposal.question, "digest": proposal.digest}
-        print_document({**head, "explanation": sections})
+        liars = liars_document(proposal.drawn_up, proposal.group.corrupt)
+        print_document({**head, "explanation": sections, "liars": liars})
     else:
         _say(people(), proposal)
     try:

@@ -24,6 +24,7 @@ from tacit.channels.crowd.plan import Plan, PlanTerms
 from tacit.channels.crowd.questions import Question
 from tacit.channels.crowd.tables import Table, estimated_tables
 from tacit.data.schema import Column, Schema
+from tacit.privacy.mechanisms.perturbation import PQPerturbation
 from tacit.privacy.mechanisms.randomisers import KINDS
 from tacit.privacy.mechanisms.subset import SubsetSelection
 
@@ -85,6 +86,12 @@ def test_no_estimate_undoes_it(epsilon: float, alike: float, moved: float) -> No
     )
     assert 0.5 / law == pytest.approx(alike, abs=0.05)
     assert s / float(made.hit - made.miss) / 2 == pytest.approx(moved, abs=0.05)
+
+
+def test_reports_of_any_number_of_ones_are_never_asked_for() -> None:
+    """Bits that are set independently would let a liar support every cell."""
+    for cells, epsilon in product((2, 4, 6, 10, 16, 32, 100, 500, 1024), (0.1, 0.5, 1.0, 3.0, 8.0)):
+        assert not isinstance(question(cells, epsilon).randomiser, PQPerturbation)
 
 
 class TestHalves:

@@ -46,7 +46,8 @@ def _revealed(proposal: Proposal) -> list[str]:
             "Your row is made on your machine from your own events, as the bundle with the digest "
             f"{proposal.bundle} says: `tacit me show BUNDLE` explains it."
         )
-    return lines + [f"{q.name}: {_asks(q)} {_noise(q)}" for q in plan.questions]
+    tables = {q.table: q for q in plan.questions}  # halves of one table are all explained alike
+    return lines + [f"{table.name}: {_asks(q)} {_noise(q)}" for table, q in tables.items()]
 
 
 def _asks(question: Question) -> str:
@@ -54,7 +55,10 @@ def _asks(question: Question) -> str:
         return f"in which of {question.sizes[0]} intervals your {question.features[0]} lies."
     what = ", ".join((*question.features, "the label"))
     if question.half:
-        return f"whether your combination of {what} is in one half of all {question.cells}."
+        return (
+            f"whether your combination of {what} is in one half of all {question.cells}; the lots "
+            "say in which."
+        )
     return f"which of {question.cells} combinations of {what} is yours."
 
 
