@@ -216,10 +216,11 @@ def test_replay() -> None:
         {"schema": UNCUT},
         {"plan": PlanTerms(kind="anonml", partitions=2, subsets=2, size=1)},
         {"schema": UNCUT, "plan": PlanTerms(kind="anonml", partitions=2, subsets=1, size=2)},
+        {"schema": SCHEMA, "plan": PlanTerms(public_coins=True)},
         {"proof": "ring"},
         {"kem": "hybrid"},
     ],
-    ids=["quantiles", "anonml", "anonml with quantiles", "ring", "hybrid"],
+    ids=["quantiles", "anonml", "anonml with quantiles", "public coins", "ring", "hybrid"],
 )
 def test_each_kind_of_study(terms: dict[str, object]) -> None:
     people, schema = 100 if terms.get("schema") else 30, terms.get("schema", SCHEMA)

@@ -203,7 +203,7 @@ class Person(Reader):
         self._check_cost(question)
         self._budget.spend(0)
         if self._row is None:
-            value = uniform_below(question.cells, 1, self._randomness)
+            value = uniform_below(question.values, 1, self._randomness)
         else:
             value = cells(question, self._proposal.schema, cuts, self._row)
         report = question.randomiser.release(value, self._randomness)[0].tobytes()
