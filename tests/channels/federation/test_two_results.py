@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ from tacit.channels.roles.budget import NoBudget
 from tacit.channels.roles.letters import Finished, Letter, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Study, TakePart
+from tacit.cli.main import main
 from tacit.crypto.signing import SigningKey, canonical, digest
 from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
@@ -43,7 +45,7 @@ from tacit.programs.model_file import check_canonical, model_bytes
 
 KEYS = [SigningKey.generate() for _ in range(3)]  # two servers and the aggregator
 PROGRAM = KMeans(clusters=2, rounds=3)
-SCHEMA = Schema(columns=(Column(name="x", type="number", bounds=(0, 1)),))
+SCHEMA = Schema(columns=(Column(name="x", type="number", bounds=(0.0, 1.0)),))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -183,15 +185,15 @@ def test_a_certificate_with_other_words(ended: Ended, name: str) -> None:
 
 
 BOOKS: dict[str, Callable[[Certificate], dict[str, Any]]] = {
-    "a holder more": lambda c: {"participation": replace(c.participation, holders=4)},  # type: ignore[type-var]
-    "too few": lambda c: {"participation": replace(c.participation, fewest=1)},  # type: ignore[type-var]
-    "fewer than its fewest": lambda c: {"participation": replace(c.participation, holders=2)},  # type: ignore[type-var]
-    "a round less": lambda c: {"participation": replace(c.participation, rounds=2)},  # type: ignore[type-var]
-    "a round more": lambda c: {"participation": replace(c.participation, rounds=4)},  # type: ignore[type-var]
+    "a holder more": lambda c: {"participation": replace(c.participation, holders=4)},
+    "too few": lambda c: {"participation": replace(c.participation, fewest=1)},
+    "fewer than its fewest": lambda c: {"participation": replace(c.participation, holders=2)},
+    "a round less": lambda c: {"participation": replace(c.participation, rounds=2)},
+    "a round more": lambda c: {"participation": replace(c.participation, rounds=4)},
     "no releases": lambda c: {"releases": ()},
     "a release less": lambda c: {"releases": c.releases[1:]},
     "a release more": lambda c: {"releases": (*c.releases, replace(c.releases[0], scale=10**9))},
-    "more noise": lambda c: {"releases": tuple(replace(r, scale=2 * r.scale) for r in c.releases)},  # type: ignore[operator]
+    "more noise": lambda c: {"releases": tuple(replace(r, scale=2 * r.scale) for r in c.releases)},
     "a longer vector": lambda c: {
         "releases": tuple(replace(r, length=r.length + 1) for r in c.releases)
     },
@@ -245,7 +247,7 @@ def test_a_stranger_and_a_date_that_is_none(ended: Ended) -> None:
 def test_fewer_rounds_than_a_holder_has_seen() -> None:
     """The first rounds of a longer study, told as if they were all: all servers conspire."""
     ended = run()
-    part = replace(ended.certificate.participation, rounds=2)  # type: ignore[type-var]
+    part = replace(ended.certificate.participation, rounds=2)
     releases = tuple(replace(r, count=2) for r in ended.certificate.releases)
     text = ended.conspired(participation=part, releases=releases)
     check_result(ended.study, ended.model, text)  # by itself it could be true
@@ -311,3 +313,33 @@ def test_a_model_is_finite(ended: Ended, bad: float) -> None:
 def test_what_is_no_model(ended: Ended, data: bytes) -> None:
     with pytest.raises(CheckFailed, match="model"):
         check_result(ended.study, data, ended.conspired(subject=digest(data)))
+
+
+# ── for whoever was not there ──
+
+
+def test_tacit_verify_with_the_study(
+    ended: Ended, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone, a certificate is what somebody signed; with the study, what must stand there."""
+    study, model = tmp_path / "study.toml", tmp_path / "model.safetensors"
+    study.write_text(ended.study.to_toml())
+    beside = tmp_path / "model.safetensors.certificate.json"
+    praised = ended.rewritten(remarks=("Approved by everybody.",))
+    other = ended.rewritten(study="00" * 32, participation=None, witnesses=())
+    spelling = spelled(ended.model, SPELLINGS["a word more"])
+    cases = [
+        (ended.model, ended.certificate.to_json(), 0, 0),
+        (ended.model, praised, 0, 6),
+        (ended.model, other, 0, 6),
+        (spelling, ended.conspired(subject=digest(spelling)), 0, 6),
+    ]
+    for data, text, alone, checked in cases:
+        model.write_bytes(data)
+        beside.write_text(text)
+        with pytest.raises(SystemExit) as first:
+            main(["verify", str(model)])
+        with pytest.raises(SystemExit) as second:
+            main(["verify", str(model), "--study", str(study), "--json"])
+        assert (first.value.code or 0, second.value.code or 0) == (alone, checked)
+    assert '"study_checked": true' in capsys.readouterr().out
