@@ -253,7 +253,7 @@ class Certificate:
     def _check_witnesses(self) -> None:
         """Each has signed what stands here. Whether the subject must be part of it, who has the
         study knows (federation/certify.py): parties of a consortium sign before there is one."""
-        known = [said for said in (self.statement, self.statement_of_subject) if said is not None]
+        known = [said for said in (self.statement_of_subject, self.statement) if said is not None]
         for witness in self.witnesses:
             if not any(signed_by(witness.public_key, witness.signature, said) for said in known):
                 raise CertificateInvalid(
