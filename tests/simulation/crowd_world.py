@@ -109,6 +109,9 @@ class Seen:
 class World:
     """Virtual time, and everybody in it."""
 
+    person_kind: type[Person] = Person
+    relay_kind: type[RelayRole] = RelayRole
+
     def __init__(
         self,
         cast: Cast,
@@ -156,7 +159,9 @@ class World:
         store = _Passing(proposal.digest, place, self.mixed)
 
         def born() -> Script[None]:
-            role = self.relays[place] = RelayRole(proposal, key, onion, store, self._randomness)
+            role = self.relays[place] = self.relay_kind(
+                proposal, key, onion, store, self._randomness
+            )
             return role.serve()
 
         return Actor(f"relay {place}", key.public_key, born)
@@ -166,7 +171,9 @@ class World:
         journal, budget = self.journals[number], budgets(number)
 
         def born() -> Script[None]:
-            person = Person(self.cast.proposal, key, journal, batch, budget, self._randomness)
+            person = self.person_kind(
+                self.cast.proposal, key, journal, batch, budget, self._randomness
+            )
             self.persons[number] = person
             return person.take_part()
 

@@ -20,8 +20,9 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed
 from tacit.privacy.attested import BatchStatement
 
+SECOND = Wave(0, 1, 0.0, "5a" * 32, before="5c" * 32)
 STRANGER = SigningKey.generate().public_key
-WAVE = Wave(0, 1, 20.0, "5a" * 32, {"age": [1.0, 2.0]}, {}, {"table-0": 4})
+WAVE = Wave(0, 1, 20.0, "5a" * 32, {"age": [1.0, 2.0]}, {}, {"table-0": 4}, "5c" * 32)
 
 
 @pytest.fixture(params=["one", "stages", "anonml"])
@@ -94,6 +95,7 @@ def test_two_drawings_have_two_digests() -> None:
         {"receipts": "5b" * 32},
         {"thresholds": {"age": [1.0, 3.0]}},
         {"delivered": {"table-0": 5}},
+        {"before": "5d" * 32},
         {"statements": {0: BatchStatement("00" * 32, "00" * 32, 0, 0, 0, {})}},
     ],
     ids=lambda terms: next(iter(terms)),
@@ -125,7 +127,7 @@ def test_statements_are_the_relays_own() -> None:
     study = Rehearsal().drawn()
     drawn, key = study.assignment, study.relays[0]
     good = BatchStatement(key.public_key, drawn.drawing, 0, 0, 0, {})
-    drawn.left_out(Wave(0, 1, 0.0, statements={0: good.signed(key)}))
+    drawn.left_out(msgspec.structs.replace(SECOND, statements={0: good.signed(key)}))
     for place, wrong in (
         (0, good),
         (1, good.signed(key)),
@@ -136,7 +138,7 @@ def test_statements_are_the_relays_own() -> None:
         (0, BatchStatement(key.public_key, drawn.drawing, 0, 1, 0, {}).signed(key)),
     ):
         with pytest.raises(CheckFailed, match="has not said"):
-            drawn.left_out(Wave(0, 1, 0.0, statements={place: wrong}))
+            drawn.left_out(msgspec.structs.replace(SECOND, statements={place: wrong}))
 
 
 def test_silent_relays_are_left_out_while_enough_are_left() -> None:
@@ -146,8 +148,8 @@ def test_silent_relays_are_left_out_while_enough_are_left() -> None:
         place: BatchStatement(key.public_key, drawn.drawing, 0, 0, -1, {}).signed(key)
         for place, key in enumerate(study.relays)
     }
-    assert drawn.left_out(Wave(0, 1, 0.0, statements=said)) == ()
+    assert drawn.left_out(msgspec.structs.replace(SECOND, statements=said)) == ()
     three = {place: said[place] for place in (0, 2, 4)}
-    assert drawn.left_out(Wave(0, 1, 0.0, statements=three)) == (1, 3)
-    assert drawn.left_out(Wave(0, 1, 0.0, statements={0: said[0]})) == ()
+    assert drawn.left_out(msgspec.structs.replace(SECOND, statements=three)) == (1, 3)
+    assert drawn.left_out(msgspec.structs.replace(SECOND, statements={0: said[0]})) == ()
     assert len(drawn.members) == PEOPLE

@@ -417,7 +417,7 @@ def test_what_was_sealed_for_others_is_unreadable(opened: Rehearsal) -> None:
         opened.packet(answer, other),
     ]
     for terms in (
-        {"number": 1},
+        {"number": 1, "receipts": "5a" * 32, "before": "5c" * 32},
         {"stage": 1},
         {"opens": wave.opens + 1},
         {"thresholds": {"age": [1.0]}},

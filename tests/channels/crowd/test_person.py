@@ -51,6 +51,8 @@ from tacit.errors import (
 )
 from tacit.privacy.ledger import Ledger
 
+LATER = {"receipts": "5a" * 32, "before": "5c" * 32}  # what a later wave says besides
+
 Tamper = Callable[[Letter, Letter], Letter | TacitError]
 
 
@@ -492,7 +494,7 @@ def test_thresholds_that_no_question_has_are_refused(thresholds: dict[str, list[
 
 @pytest.mark.parametrize(
     "change",
-    [lambda w: {"number": 3}, lambda w: {"number": 2**31 - 1}],
+    [lambda w: {"number": 3, **LATER}, lambda w: {"number": 2**31 - 1, **LATER}],
     ids=["one more than proposed", "many more"],
 )
 def test_waves_that_were_not_proposed_are_refused(

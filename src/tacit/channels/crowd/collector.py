@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from tacit.channels.crowd.asking import Asking
-from tacit.channels.crowd.assignment import Assignment, context_of
+from tacit.channels.crowd.assignment import Assignment, context_of, wave_digest
 from tacit.channels.crowd.collector_store import CollectorStore, Phase, Progress, Stored
 from tacit.channels.crowd.drawing import commits, reveals, roster_digest, roster_of
 from tacit.channels.crowd.letters import (
@@ -418,6 +418,7 @@ class Collector:
             wave.thresholds,
             self._store.statements(wave.stage, wave.number),
             self._store.delivered(wave.stage, wave.number),
+            wave_digest(self._open_study().drawn.drawing, wave),
         )
         for place in self._open_study().drawn.left_out(found):
             name = self._proposal.relays[place].name

@@ -75,6 +75,7 @@ class Wave(msgspec.Struct, frozen=True):
     statements  what relays have signed of the wave before, by their places: who was not heard is
                 left out of this one. None in the first wave, in which nobody is
     delivered   packets of each question that the collector has received in the wave before
+    before      digest of the wave before: whoever was shown another one notices it here
     """
 
     stage: Count
@@ -84,11 +85,14 @@ class Wave(msgspec.Struct, frozen=True):
     thresholds: dict[str, list[float]] = {}
     statements: dict[Place, BatchStatement] = {}
     delivered: dict[str, Count] = {}
+    before: MaybeDigest = ""
 
     def __post_init__(self) -> None:
-        later = (self.receipts, self.statements, self.delivered)
+        later = (self.receipts, self.statements, self.delivered, self.before)
         if self.number == 0 and any(later):
             raise ValueError("before the first wave of a stage nothing was sent")
+        if self.number > 0 and not (self.before and self.receipts):
+            raise ValueError("a later wave says which one it follows, and what has arrived")
 
 
 class Reveal(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from tacit.channels.crowd.assignment import Assignment, context_of, wave_digest
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.binning import cells, check_cuts
 from tacit.channels.crowd.drawing import roster_digest
 from tacit.channels.crowd.errands import Errand, Script
@@ -253,9 +253,7 @@ class Person(Reader):
 
     def _wave(self, drawn: Assignment, news: Bulletin, wave: Wave) -> Script[None]:
         """Send as many packets as everybody: our answers that have not arrived, and cover."""
-        self._journal.pin(
-            f"wave {wave.number} of stage {wave.stage}", wave_digest(drawn.drawing, wave)
-        )
+        self._journal.pin_wave(drawn.drawing, wave)
         left_out = drawn.left_out(wave)
         self._see_what_became(drawn, wave)
         closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tacit.channels.crowd.assignment import Assignment, context_of, wave_digest
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.letters import Wave
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.crypto.blind_permute import permuted, random_permutation
@@ -96,9 +96,7 @@ class Relay:
         if wave == self._wave:
             return
         left_out, drawn = self.drawn.left_out(wave), self.drawn
-        self._store.pin(
-            f"wave {wave.number} of stage {wave.stage}", wave_digest(drawn.drawing, wave)
-        )
+        self._store.pin_wave(drawn.drawing, wave)
         self._wave, self._last = wave, (wave.stage, wave.number)
         self._outgoing, self.hop = None, drawn.hop_of(self.place, left_out)
         self._batches = {
