@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.consortium.validity import farthest
 from tacit.channels.studies.capacity import LIMIT, largest_noise
 from tacit.channels.studies.study import Study
 from tacit.data.schema import Schema
@@ -66,6 +67,11 @@ class Terms(ABC):
     @abstractmethod
     def reach(self) -> int:
         """What the noise in the sum of all vectors hardly ever exceeds, in grid steps."""
+
+    @property
+    @abstractmethod
+    def validity_bound(self) -> float:
+        """What the length of an honest noisy average hardly ever exceeds (validity.py)."""
 
     @property
     def averaged(self) -> Averaged:
@@ -162,6 +168,12 @@ class JointTerms(Terms):
     @property
     def reach(self) -> int:
         return 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
+
+    @property
+    def validity_bound(self) -> float:
+        smallest, members = self.study.agreed_consortium.smallest, len(self.roster)
+        rounding = math.sqrt(self.length) * float(self.grid.step)
+        return farthest(self.averaged, smallest, self.mechanism, members) + rounding
 
 
 def joint_cost(
