@@ -228,6 +228,8 @@ class Party:
             roster, told = attempt.roster, self._journal.answers()
             check_own_run(self.study, self._terms, attempt.number, told, model, finished.evidence)
         certificate = check_consortium(self.study, model, finished.certificate, roster)
+        if certificate.superseded is not None:
+            raise CheckFailed(f"an old result of this study was shown: {certificate.superseded}.")
         # First the result, then the bill: whoever crashes after paying could not ask for it again.
         self._journal.put_result(model, finished.certificate)
         self._end(model, certificate)

@@ -137,7 +137,7 @@ def _certificate(
     return Certificate(
         promise=study.promise,
         releases=terms.releases,
-        trust=terms.trust,
+        trust=terms.trust if certificate_format == FORMAT else terms.trust_before,
         accountant=terms.accountant,
         program=f"{averaged.name} {averaged.version}",
         program_digest=averaged.digest,

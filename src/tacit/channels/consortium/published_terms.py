@@ -59,6 +59,14 @@ class PublishedTerms(Terms):
     @property
     def trust(self) -> str:
         return (
+            f"All {len(self.roster)} parties and the curator follow the protocol: they are "
+            "curious, but honest, and none works together with another. The smallest party drew "
+            "all noise, and knows it."
+        )
+
+    @property
+    def trust_before(self) -> str:
+        return (
             f"None of the {len(self.roster)} parties works together with the curator or with "
             "another. The smallest of them drew all noise, and knows it."
         )

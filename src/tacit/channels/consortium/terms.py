@@ -65,6 +65,11 @@ class Terms(ABC):
 
     @property
     @abstractmethod
+    def trust_before(self) -> str:
+        """The same, in the words of certificates of format 2."""
+
+    @property
+    @abstractmethod
     def reach(self) -> int:
         """What the noise in the sum of all vectors hardly ever exceeds, in grid steps."""
 
@@ -159,6 +164,15 @@ class JointTerms(Terms):
 
     @property
     def trust(self) -> str:
+        t = self.study.agreed_consortium.colluding
+        return (
+            f"Of the {len(self.roster)} parties at most {t} work together with the curator or with "
+            "one another; these, and the curator, may deviate from the protocol as they like. All "
+            "parties drew the noise together, and none of them knows it."
+        )
+
+    @property
+    def trust_before(self) -> str:
         t = self.study.agreed_consortium.colluding
         return (
             f"Of the {len(self.roster)} parties at most {t} work together with the curator or with "
