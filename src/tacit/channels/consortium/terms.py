@@ -82,7 +82,7 @@ class Terms(ABC):
     def averaged(self) -> Averaged:
         return self.study.averaged()
 
-    @property
+    @cached_property
     def length(self) -> int:
         return self.averaged.length(self.study.schema)
 
