@@ -7,15 +7,19 @@ from numpy.typing import NDArray
 
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.terms import JointTerms
+from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.recomputed import require_recomputed
+from tacit.channels.peers.seats import seated
 from tacit.channels.studies.study import Consortium, Deadlines, Party, Service, Study, TakePart
 from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.sharing import fresh_seed
 from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CheckFailed
 from tacit.privacy.certificate import Certificate
 
-__all__ = ["check_solo", "published_alone"]
+__all__ = ["check_solo", "publication_alone", "published_alone", "sole_party", "solo_terms"]
 
 TRUST = (
     "Nobody: the peer drew all of the noise itself before anything left, and its model is its own."
@@ -31,7 +35,7 @@ def published_alone(
     randomness: Randomness = SYSTEM,
 ) -> tuple[bytes, str]:
     """The noisy model, and its certificate, signed by the peer."""
-    terms = _terms(pact, group, seat)
+    terms = solo_terms(pact, group, seat)
     mechanism = terms.mechanism
     assert mechanism is not None  # a pact's epsilon is finite
     noisy: NDArray[np.float64] = mechanism.release(local.vector, randomness)
@@ -40,15 +44,37 @@ def published_alone(
     return model, certificate.to_json()
 
 
+def sole_party(group: str, key: str) -> str:
+    """What stands for the party key where nobody else is: it follows from the owner's identity."""
+    return digest(["tacit peers alone", group, key])
+
+
+def publication_alone(
+    pact: Pact,
+    group: str,
+    tag: str,
+    key: SigningKey,
+    own: Descriptor,
+    local: Local,
+    randomness: Randomness = SYSTEM,
+) -> tuple[Seat, bytes, str]:
+    """Our seat in a group of one, the noisy model, and its certificate."""
+    party, unused = sole_party(group, own.key), fresh_seed(randomness)
+    seat = seated(pact, group, tag, key, own, party, unused)
+    return seat, *published_alone(pact, group, seat, key, local, randomness)
+
+
 def check_solo(pact: Pact, group: str, seat: Seat, model: bytes, text: str) -> JointTerms:
     """What it was released under; CheckFailed unless the peer itself vouches for that noise."""
+    if seat.party != sole_party(group, seat.descriptor.key):
+        raise CheckFailed("a peer's own model was published under a name that is not its own.")
     certificate = Certificate.from_json(text)
     certificate.verify(seat.descriptor.key, digest(model))
-    terms = _terms(pact, group, seat)
+    if certificate.witnesses:
+        raise CheckFailed("a peer's own model has no other witnesses.")
+    terms = solo_terms(pact, group, seat)
     wanted = _certificate(pact, terms, model, certificate.secure_randomness)
-    same = ("promise", "releases", "program_digest", "schema_digest", "study", "participation")
-    if any(getattr(certificate, name) != getattr(wanted, name) for name in same):
-        raise CheckFailed("a peer's own model was not released as the pact says.")
+    require_recomputed(certificate, wanted)
     return terms
 
 
@@ -77,7 +103,7 @@ class _Alone(JointTerms):
         return 1
 
 
-def _terms(pact: Pact, group: str, seat: Seat) -> JointTerms:
+def solo_terms(pact: Pact, group: str, seat: Seat) -> JointTerms:
     """The consortium's terms for a roster of one; the listed second party does not exist."""
     study = Study(
         name=f"alone-{group[:32]}",
