@@ -6,7 +6,8 @@ Of the aggregation itself (journal, masked vectors, seeds) nothing is kept.
 from __future__ import annotations
 
 from tacit.channels.consortium.curator import Curator
-from tacit.channels.roles.letters import Finished, Letter, write
+from tacit.channels.consortium.letters import Turn
+from tacit.channels.roles.letters import Letter, write
 from tacit.errors import InputError, Refused, Unreachable
 
 __all__ = ["HandingOut"]
@@ -18,12 +19,14 @@ class HandingOut:
     def __init__(self) -> None:
         self._results: dict[str, tuple[set[str], bytes]] = {}  # by the study, oldest first
 
-    def keep(self, curator: Curator) -> None:
+    def keep(self, curator: Curator, now: float) -> None:
         """What this curator has ended with, if it has."""
         if curator.study.digest in self._results or curator.result is None:
             return
         parties = {holder.key for holder in curator.study.holders}
-        self._results[curator.study.digest] = parties, write(Finished(*curator.result))
+        somebody, asked = min(curator.waiting_for), Letter("turn", 0, write(Turn(0, b"")))
+        told = curator.answer(somebody, asked, now)  # the same for all who took part
+        self._results[curator.study.digest] = parties, told.body
         while len(self._results) > GROUPS:
             self._results.pop(next(iter(self._results)))
 

@@ -147,7 +147,7 @@ class Peer:
             return []
         if member.curator is not None:
             member.curator.tick(now)
-            self._handing_out.keep(member.curator)
+            self._handing_out.keep(member.curator, now)
             if member.curator.failure is not None:
                 member.let_go(str(member.curator.failure))
         if member.result is not None and not member.over:

@@ -8,22 +8,19 @@ without a look at any record. A short garbage model passes; the vote sees to tha
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from tacit.channels.consortium.terms import JointTerms
 from tacit.data.schema import Schema
-from tacit.errors import CheckFailed
 from tacit.privacy.bound import Norm
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.averaging_bounds import noise_norm
-from tacit.programs.model_file import model_bytes, model_from_bytes
 
-__all__ = ["canonical_model", "farthest", "plausible", "within"]
+__all__ = ["farthest", "plausible", "within"]
 
 RARE = 2.0**-40  # so often an honest model is taken for garbage
 
@@ -51,35 +48,6 @@ def farthest(
     factor = math.sqrt(surplus) if normal else math.ceil(surplus)
     rounding = math.sqrt(mechanism.length) * float(mechanism.grid.step)
     return longest + rounding + factor * noise_norm(mechanism, RARE / math.ceil(surplus)) / members
-
-
-def canonical_model(data: bytes, averaged: Averaged, schema: Schema) -> Any:
-    """The model in the bytes; CheckFailed unless they are the one spelling of a model of this
-    program and schema, with its classes and as many numbers as it must have."""
-    saved = model_from_bytes(data, "a published model")
-    if saved.schema.digest != schema.digest or saved.program.digest != averaged.digest:
-        raise CheckFailed("a model of another program or schema was published.")
-    if not _alike(saved.model, averaged.model(np.zeros(averaged.length(schema)), schema)):
-        raise CheckFailed("a model was published with other classes or numbers than it must have.")
-    if model_bytes(saved.model, averaged, schema) != data:
-        raise CheckFailed("a model was published that is not in its canonical form.")
-    return saved.model
-
-
-def _alike(model: Any, pattern: Any) -> bool:
-    """Whether they differ in finite numbers alone: same kind, same arrays, same names."""
-    if type(model) is not type(pattern):
-        return False
-    pairs = [(getattr(model, f.name), getattr(pattern, f.name)) for f in fields(pattern)]
-    return all(_same_form(one, other) for one, other in pairs)
-
-
-def _same_form(one: Any, other: Any) -> bool:
-    if not isinstance(other, np.ndarray):
-        return type(one) is type(other) and bool(one == other)
-    if not isinstance(one, np.ndarray) or (one.shape, one.dtype) != (other.shape, other.dtype):
-        return False
-    return bool(np.isfinite(one).all())
 
 
 def within(model: Any, averaged: Averaged, schema: Schema, limit: float) -> bool:

@@ -18,8 +18,8 @@ from tacit.channels.consortium.published_terms import PublishedTerms
 from tacit.channels.consortium.terms import JointTerms, Terms
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.plausible import canonical_model, farthest, plausible, within
-from tacit.channels.peers.recomputed import check_group
+from tacit.channels.peers.plausible import farthest, plausible, within
+from tacit.channels.peers.recomputed import canonical_model, check_group
 from tacit.channels.peers.seats import checked_seats, curator_of, group_study
 from tacit.channels.peers.solo import check_solo, solo_terms
 from tacit.channels.roles.letters import read, write
