@@ -167,6 +167,8 @@ class Membership:
         that others would refuse: it is checked as theirs are, before anything else."""
         if self._party is None or self.over or self.result is not None or self.study is None:
             return
+        if now >= self.deadline:
+            return  # too late: nothing is paid that could not be sent any more
         heard = isinstance(reply, Letter) and reply.kind != "wait"
         self._next = now if heard else now + self.pact.patience / PAUSE
         try:
