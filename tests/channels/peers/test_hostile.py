@@ -311,7 +311,15 @@ def test_lies_about_contents_cost_one_question_each() -> None:
     for lie in ("", "x", "00" * 8):
         said = Gossip([Sighting(own, 0)], {}, {publication.id: lie, "unknown": lie})
         found = peer.told(peer.greet(to, 0.0), Letter("gossip", 0, write(said)), 0.0)
-        assert len(found) == (lie == "")
+        assert len(found) == 1
+        again = peer.told(peer.greet(to, 0.0), Letter("gossip", 0, write(said)), 0.0)
+        assert again == []
+    told: list[str] = []
+    peer._fetching._tell = lambda event, **more: told.append(event)
+    second = second_result()  # … and keep nobody from finding the truth
+    (errand,) = peer.told(peer.greet(to, 0.0), gossip(PACT, second), 0.0)
+    peer.told(errand, Letter("models", 0, write(Models([write(second)]))), 0.0)
+    assert told == ["two results"]
 
 
 # ── two views of one thing ──

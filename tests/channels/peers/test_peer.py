@@ -105,6 +105,15 @@ def test_it_accepts_and_repeats_itself() -> None:
     assert peer.membership.seat == seat
 
 
+@pytest.mark.parametrize(
+    "group", ["", "x", "5A" * 32, GROUP + "0", "\x1b[2J" + GROUP[4:], GROUP[:-1] + "\n"]
+)
+def test_a_group_is_named_by_a_number(group: str) -> None:
+    peer = peer_of(PACT, 1)
+    assert isinstance(answered(peer, *invitation(group=group)), InputError)
+    assert peer.membership is None
+
+
 def test_one_group_at_a_time() -> None:
     peer = peer_of(PACT, 1)
     answered(peer, *invitation())

@@ -20,7 +20,7 @@ from tacit.privacy.certificate import Certificate
 __all__ = ["Fetching"]
 
 
-COMPARED = 4096  # names under which another body was asked for; each once
+COMPARED = 4096  # other contents that were asked for, the latest so many: each once
 
 
 class Fetching:
@@ -29,7 +29,7 @@ class Fetching:
     def __init__(self, pact: Pact, library: Library, tags: tuple[str, ...], tell: Tell) -> None:
         self._pact, self._library, self._tags, self._tell = pact, library, tags, tell
         self._asked: set[str] = set()  # on their way here
-        self._compared: set[str] = set()
+        self._compared: dict[tuple[str, str], None] = {}  # oldest first
 
     @property
     def has(self) -> dict[str, str]:
@@ -54,11 +54,15 @@ class Fetching:
         return Letter("models", 0, write(Want(asked)))
 
     def _otherwise(self, said: Gossip) -> list[str]:
+        """What the other has under a name of ours. By content: who lies about one cannot keep us
+        from asking for another."""
         own, known = self.contents, self._compared
-        found = [i for i, it in said.contents.items() if i not in known and own.get(i, it) != it]
-        found = found[: max(0, COMPARED - len(known))][:AT_ONCE]
-        known.update(found)
-        return found
+        other = [pair for pair in said.contents.items() if own.get(pair[0], pair[1]) != pair[1]]
+        found = [pair for pair in other if pair not in known][:AT_ONCE]
+        known.update(dict.fromkeys(found))
+        while len(known) > COMPARED:
+            known.pop(next(iter(known)))
+        return [id for id, _ in found]
 
     def answer(self, letter: Letter) -> Letter:
         """What was asked for, as far as it is here."""

@@ -7,6 +7,8 @@ in front of every member. And invitations to groups that never form keep a peer 
 
 from __future__ import annotations
 
+from tacit.channels.peers.membership import Membership
+
 __all__ = ["Inviters"]
 
 DISSOLVED = 3  # groups of one initiator that end between our reveal and their beginning
@@ -33,6 +35,11 @@ class Inviters:
         """Whether an invitation of this initiator is considered."""
         found = self._records.get(key)
         return found is None or (found.dissolved < DISSOLVED and now >= found.until)
+
+    def left(self, member: Membership, now: float) -> None:
+        """We have left a group that somebody had invited us to."""
+        begun, held = member.study is not None, now - member.since
+        self.ended(member.initiator, held, revealed=member.has_revealed, begun=begun, now=now)
 
     def ended(self, key: str, held: float, *, revealed: bool, begun: bool, now: float) -> None:
         """A group of this initiator is over for us, after `held` seconds. One that is called off

@@ -26,7 +26,7 @@ from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.peers.purse import Purse
 from tacit.channels.peers.rest import Rest
-from tacit.channels.peers.seats import said_by_its_owner
+from tacit.channels.peers.seats import NAME, said_by_its_owner
 from tacit.channels.peers.solo import publication_alone
 from tacit.channels.peers.view import View
 from tacit.channels.roles.events import Tell
@@ -164,13 +164,7 @@ class Peer:
 
     def _leave(self, member: Membership, now: float) -> None:
         if member.initiator != self.key:
-            self._inviters.ended(
-                member.initiator,
-                now - member.since,
-                revealed=member.has_revealed,
-                begun=member.study is not None,
-                now=now,
-            )
+            self._inviters.left(member, now)
         self.membership = self._initiation = None
         self._starts_at = now + self._soon(LONGEST_WAIT)
 
@@ -310,6 +304,8 @@ class Peer:
         invite = read(Invite, letter.body)
         if invite.initiator.key != sender or not self._admitted(invite.initiator):
             raise Refused("an invitation comes from its initiator.")
+        if not NAME.fullmatch(invite.group):
+            raise InputError("a group is named by 64 hexadecimal digits.")
         member = self.membership
         if member is not None:
             if (member.group, member.initiator) == (invite.group, sender):  # told twice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
@@ -17,6 +18,7 @@ from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.errors import CheckFailed
 
 __all__ = [
+    "NAME",
     "check_reveals",
     "checked_seats",
     "curator_of",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 GATHER = 3  # times the patience of a step
+NAME = re.compile(r"[0-9a-f]{64}")  # of a group: it is shown to people, and stands in ledgers
 NAMED = 56  # hexadecimal digits of the digest of the seats in the name of a study
 Rules = Literal[1, 2]  # 1: of tacit 0.1, for what it has left on a disk; nothing new is made by it
 
@@ -45,6 +48,8 @@ def checked_seats(
     pact: Pact, group: str, tag: str, seats: Sequence[Seat], rules: Rules = 2
 ) -> None:
     """CheckFailed unless these are as many different peers as the pact says, each by its word."""
+    if not NAME.fullmatch(group):
+        raise CheckFailed("a group is named by 64 hexadecimal digits.")
     if bool(tag) != (pact.publish == "tags"):
         raise CheckFailed("a group has a tag where the pact publishes by tags, and only there.")
     keys = [seat.descriptor.key for seat in seats]
