@@ -167,7 +167,7 @@ class Membership:
         that others would refuse: it is checked as theirs are, before anything else."""
         if self._party is None or self.over or self.result is not None or self.study is None:
             return
-        if now >= self.deadline:
+        if now >= self.deadline or self._curator_has_failed(now):
             return  # too late: nothing is paid that could not be sent any more
         heard = isinstance(reply, Letter) and reply.kind != "wait"
         self._next = now if heard else now + self.pact.patience / PAUSE
@@ -179,6 +179,13 @@ class Membership:
             return
         if self._party.result is not None:
             self.result = result
+
+    def _curator_has_failed(self, now: float) -> bool:
+        """Whether we are the curator ourselves, and have stopped."""
+        if self.curator is None:
+            return False
+        self.curator.tick(now)
+        return self.curator.failure is not None
 
     def _checked(self, reply: Letter | TacitError) -> Publication | None:
         """What we would publish, if the curator says that it has the model."""
