@@ -145,7 +145,12 @@ NUMBERS = count()  # no two members draw alike
 
 
 def member_of(
-    pact: Pact, place: int, initiator: int = 0, tag: str = "", purse: NotingPurse | None = None
+    pact: Pact,
+    place: int,
+    initiator: int = 0,
+    tag: str = "",
+    purse: NotingPurse | None = None,
+    number: int | None = None,
 ) -> Membership:
     """Somebody who has accepted an invitation to the group."""
     budget = (purse or NotingPurse()).budget(GROUP)
@@ -161,7 +166,7 @@ def member_of(
         budget,
         0.0,
         lambda event, **fields: None,
-        SeededRandomness(f"member {place} {next(NUMBERS)}"),
+        SeededRandomness(f"member {place} {next(NUMBERS) if number is None else -number}"),
     )
 
 
