@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -224,3 +225,23 @@ def test_the_same_bytes_are_checked_once_and_others_again(monkeypatch: pytest.Mo
         with pytest.raises(CheckFailed):
             checked(pact, forged)
     assert len(looked) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_bytes_are_refused_and_raise_nothing_else(seed: int) -> None:
+    """Bits that flip, pieces that are lost, doubled or exchanged: none of it is believed."""
+    chance, body = random.Random(f"bytes {seed}"), write(published())
+    for _ in range(120):
+        bad, place = bytearray(body), chance.randrange(len(body))
+        match chance.randrange(4):
+            case 0:
+                bad[place] ^= 1 << chance.randrange(8)
+            case 1:
+                del bad[place : place + chance.randrange(1, 60)]
+            case 2:
+                bad[place:place] = bad[place : place + chance.randrange(1, 60)]
+            case _:
+                bad[place : place + 8] = chance.randbytes(8)
+        if bytes(bad) != body:
+            with pytest.raises(TacitError):
+                checked(PACT, bytes(bad))
