@@ -109,7 +109,7 @@ class Peer:
         )
 
     def renew(self, local: Local | None, purse: Purse | None) -> None:
-        """New records have come: another model, and a budget of its own."""
+        """Another part was begun, by its owner's word: another model, and a budget of its own."""
         self._local, self._purse = local, purse
         self._rest.end()
 
