@@ -12,6 +12,7 @@ from small_network import (
     GROUP,
     PATIENCE,
     NotingPurse,
+    begun_group,
     descriptor_of,
     key_of,
     pact_of,
@@ -88,3 +89,21 @@ def test_what_is_called_off_at_once_is_held_against_nobody() -> None:
     for number in range(5000):
         inviters.ended(f"{number}", PATIENCE, revealed=False, begun=False, now=0.0)
     assert len(inviters._records) == 4096
+
+
+def test_who_begins_groups_and_lets_them_idle_as_their_curator_waits_too() -> None:
+    first = key_of(0).public_key
+    seen = set()
+    for _ in range(100):
+        members = begun_group(PACT)
+        other = next(member for member in members if member.seat.descriptor.key != first)
+        assert other.study is not None
+        is_curator = other.study.aggregator.key == first
+        other.let_go("it took too long")
+        inviters = Inviters(CYCLE, PATIENCE)
+        inviters.left(other, 6 * PATIENCE)
+        assert inviters.welcome(first, 6 * PATIENCE) == (not is_curator)
+        seen.add(is_curator)
+        if len(seen) == 2:
+            return
+    raise AssertionError("the lot always falls alike")

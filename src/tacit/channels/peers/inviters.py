@@ -37,9 +37,12 @@ class Inviters:
         return found is None or (found.dissolved < DISSOLVED and now >= found.until)
 
     def left(self, member: Membership, now: float) -> None:
-        """We have left a group that somebody had invited us to."""
-        begun, held = member.study is not None, now - member.since
-        self.ended(member.initiator, held, revealed=member.has_revealed, begun=begun, now=now)
+        """We have left a group that somebody had invited us to. One that has begun is no fault of
+        its initiator, unless it was its curator too, and let it come to nothing."""
+        study, own = member.study, member.initiator
+        begun = study is not None and (member.result is not None or study.aggregator.key != own)
+        revealed = member.has_revealed and study is None
+        self.ended(own, now - member.since, revealed=revealed, begun=begun, now=now)
 
     def ended(self, key: str, held: float, *, revealed: bool, begun: bool, now: float) -> None:
         """A group of this initiator is over for us, after `held` seconds. One that is called off
