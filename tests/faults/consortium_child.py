@@ -4,8 +4,9 @@
 
     taken      the curator has a party's body of this step in its journal, and told nobody
     answered   the party has the answer to this step in its journal, and done nothing with it
-    spent      the party's ledger says that the promise is spent; the party has not noted it
-    revealed   the party has noted that it reveals, and sent nothing
+    revealed   the party has noted that it reveals, and paid nothing
+    spent      … and its ledger says that the promise is spent, which the party has not noted
+    paid       … and now it has, and has sent nothing
     kept       the party has the result in its journal, and its ledger is not settled yet
     settled    … and now it is, but no file is written
     published  the curator has the result in its journal, and told nobody
@@ -64,6 +65,8 @@ def arm(point: str, step: int) -> None:
             LedgerBudget.settle = after(LedgerBudget.settle, always)  # type: ignore[method-assign]
         case "revealed":
             PartyJournal.reveal = after(PartyJournal.reveal, always)  # type: ignore[method-assign]
+        case "paid":
+            PartyJournal.pay = after(PartyJournal.pay, always)  # type: ignore[method-assign]
         case "spent":
             LedgerBudget.spend = after(LedgerBudget.spend, always)  # type: ignore[method-assign]
         case _:

@@ -7,6 +7,7 @@ import os
 import random
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class UnitAverage(Averaged):
         return unit(self.parties, int(records.X[0, 0]))
 
     def bound(self, smallest: int, unit: Unit = Unit.RECORD) -> Bound:
-        return Bound(Norm.L2, 1)  # type: ignore[arg-type]
+        return Bound(Norm.L2, Fraction(2 if unit is Unit.HOLDER else 1))
 
     def model(self, average: NDArray[np.float64], schema: Schema) -> Mean:
         return Mean(average)

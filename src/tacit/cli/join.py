@@ -83,6 +83,7 @@ def join(
     budget = LedgerBudget.of(study, ledger, dataset or data_path.stem, _cost(study))
     if leave:
         _leave(study, key, budget, insecure, as_json)
+        _forget(study, role.folder)
         return
     make = _holder if study.consortium is None else _party
     with resumable(role, budget):
@@ -123,6 +124,17 @@ def _leave(
             "the model and in your ledger; nothing more is sent.",
             markup=False,
         )
+
+
+def _forget(study: Study, folder: Path) -> None:
+    """A party that has left says nothing more: it keeps no seed of an attempt."""
+    from tacit.channels.consortium.journals import PartyJournal
+
+    path = folder / "party.db"
+    if study.consortium is not None and path.exists():
+        journal = PartyJournal(path, study.digest)
+        journal.leave()
+        journal.close()
 
 
 def _holder(

@@ -44,6 +44,7 @@ SAID = {
     "trained": "trained on its own records",
     "attempt begun": "attempt {round} begins, with {holders} parties",
     "step taken": "step {step}: {holder} has taken it",
+    "step refused": "step {step}: what {holder} sent does not follow the protocol, and is refused",
     "attempt given up": "attempt {round} is given up without any release: {missing} vanished",
     "attempt begun anew": "attempt {round} is given up without any release: the records of "
     "{holder} have changed",

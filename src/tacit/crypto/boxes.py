@@ -17,10 +17,34 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.errors import CheckFailed, InputError
 
-__all__ = ["BoxKey"]
+__all__ = ["BoxKey", "is_public_key"]
 
 KEY_BYTES = 32
+PRIME = 2**255 - 19
+# The points of small order, which make every shared secret zero (RFC 7748, section 6.1; the list is
+# Bernstein's, cr.yp.to/ecdh.html#validate).
+SMALL_ORDER = frozenset(
+    (
+        0,
+        1,
+        325606250916557431795983626356110631294008115727848805560023387167927233504,
+        39382357235489614581723060781553021112529911719440698176882885853963445705823,
+        PRIME - 1,
+    )
+)
 NONCE = bytes(12)  # every box has a key of its own (its label is part of the derivation)
+
+
+def is_public_key(text: str) -> bool:
+    """Whether this is an X25519 key in its one spelling: lower-case hex of a number below the
+    prime, and no point of small order. Otherwise one point would have several names."""
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        return False
+    number = int.from_bytes(raw, "little")
+    sound = number < PRIME and number not in SMALL_ORDER
+    return sound and len(raw) == KEY_BYTES and raw.hex() == text
 
 
 class BoxKey:
@@ -36,13 +60,12 @@ class BoxKey:
 
     def shared(self, other: str, context: bytes, label: str) -> bytes:
         """32 bytes that only the two owners of the keys can compute; the same for both."""
-        try:
-            peer = X25519PublicKey.from_public_bytes(bytes.fromhex(other))
-            agreed = self._secret.exchange(peer)
-        except ValueError:  # not a key, or one of the few points of small order
-            raise InputError("this is not an X25519 public key.") from None
+        if not is_public_key(other):
+            raise InputError("this is not an X25519 public key.")
+        agreed = self._secret.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(other)))
         names = "".join(sorted((self.public, other)))
-        info = b"tacit box " + context + names.encode() + label.encode()
+        sized = len(context).to_bytes(2, "big") + context  # no two lists of parts read alike
+        info = b"tacit box " + sized + names.encode() + label.encode()
         return HKDF(SHA256(), KEY_BYTES, None, info).derive(agreed)
 
     def seal(self, other: str, context: bytes, label: str, content: bytes) -> bytes:

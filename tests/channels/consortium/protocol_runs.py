@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -69,6 +71,8 @@ class VectorAverage(Averaged):
         raise NotImplementedError
 
     def bound(self, smallest: int, unit: Unit = Unit.RECORD) -> Bound:
+        if unit is Unit.HOLDER:  # no vector is longer than the root of its length
+            return Bound(Norm.L2, Fraction(2 * math.isqrt(self.size) + 2))
         return Bound(Norm.L2, 2 / smallest)  # type: ignore[arg-type]
 
     def model(self, average: NDArray[np.float64], schema: Schema) -> Mean:

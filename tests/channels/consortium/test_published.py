@@ -23,7 +23,7 @@ from tacit.channels.consortium.local import averaged
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.pairs import answered_by
 from tacit.channels.consortium.party import Party
-from tacit.channels.consortium.protocols import certified
+from tacit.channels.consortium.protocols import certified, terms_of
 from tacit.channels.consortium.published_letters import (
     Boxes,
     Dealt,
@@ -38,16 +38,18 @@ from tacit.channels.consortium.published_letters import (
     Shares,
 )
 from tacit.channels.consortium.published_terms import PublishedTerms
+from tacit.channels.consortium.run import Run
 from tacit.channels.roles.budget import NoBudget
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Consortium, Study
+from tacit.crypto.boxes import BoxKey
 from tacit.crypto.minimum import smallest_place
 from tacit.crypto.paillier import PrivateKey
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.data.encode import Encoded
 from tacit.data.schema import Column, Schema
-from tacit.errors import CheckFailed, InputError, UsageError
+from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.averaging import AveragedLogistic
@@ -391,15 +393,22 @@ def test_impossible_numbers_of_records_are_refused() -> None:
 
 
 def test_a_failed_step_ends_the_attempt() -> None:
-    """Through the state machine: an impossible letter stops the study, nothing is published."""
+    """Through the state machine: an impossible letter is refused; of those that are carried as they
+    are, one stops the study, and nothing is published."""
     study = study_of("as-published", 2, 3, PRIVATE)
     curator = Curator(study, CURATOR, CuratorJournal(MEMORY, study.digest), 0.0)
     first, second = (key.public_key for key in KEYS[:2])
     for party in (first, second):
         curator.answer(party, Letter("turn", 0, write(Turn(0))), 0.0)
     curator.tick(0.0)
+    run = Run(study, terms_of(study, (first, second)), 1)
+    for key in KEYS[:2]:
+        with pytest.raises(Refused, match="does not hold a key"):
+            curator.answer(key.public_key, Letter("turn", 1, write(Turn(1, b"?"))), 0.0)
+        body = write(run.signed_key(key, BoxKey().public))
+        curator.answer(key.public_key, Letter("turn", 1, write(Turn(1, body))), 0.0)
     for party in (first, second):
-        curator.answer(party, Letter("turn", 1, write(Turn(1, b"?"))), 0.0)
+        curator.answer(party, Letter("turn", 1, write(Turn(2, b"?"))), 0.0)
     assert isinstance(curator.failure, InputError)
     assert curator.result is None
 

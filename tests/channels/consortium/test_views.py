@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from protocol_runs import KEYS, Talk, fix_keys, fixed, party_seed, study_of, talk
 
-from tacit.channels.consortium.joint import Keys, Masked, Revealed
+from tacit.channels.consortium.joint import Keys, Masked, Revealed, mask_seed
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.published_letters import (
     SHARE_BYTES,
@@ -35,8 +35,10 @@ from tacit.channels.consortium.published_letters import (
     Secret,
     Shared,
     Shares,
+    box_label,
+    shown,
 )
-from tacit.channels.consortium.run import Run
+from tacit.channels.consortium.run import KeyList, Run
 from tacit.channels.roles.letters import read
 from tacit.crypto.boxes import BoxKey
 from tacit.crypto.prg import DerivedRandomness
@@ -86,7 +88,9 @@ class Seat:
         self.run, self.place = run, place
         self.name = KEYS[place].public_key
         self.box = BoxKey(DerivedRandomness(party_seed(seed, place)))  # its first draw
-        self.publics = {party: key.public for party, key in self.told(1, Opening).keys.items()}
+        opening = self.told(1, Opening)
+        self.publics = {party: key.public for party, key in opening.keys.items()}
+        self.context = context(run) + shown(opening)
         assert self.publics[self.name] == self.box.public
 
     def told(self, step: int, kind: Any) -> Any:
@@ -94,7 +98,9 @@ class Seat:
 
     def opened(self, boxes: dict[str, bytes], label: str) -> dict[str, bytes]:
         return {
-            party: self.box.open(self.publics[party], context(self.run), label, box)
+            party: self.box.open(
+                self.publics[party], self.context, box_label(label, party, self.name), box
+            )
             for party, box in boxes.items()
         }
 
@@ -316,15 +322,16 @@ def test_all_but_two_and_the_curator_learn_only_the_sum_of_two(case: int) -> Non
     seed = 3
     run = joint(inputs(case), seed)
     honest, colluding = KEYS[:2], range(2, PARTIES)
-    publics = read(Keys, run.answers[1][honest[0].public_key]).by_party
+    keys = KeyList(read(Keys, run.answers[1][honest[0].public_key]).by_party)
+    attempt = Run(run.study, run.terms, 1)
     left = []
     for key in honest:
         own = key.public_key
         vector = masked(run)[own].copy()
         for place in colluding:
             box = BoxKey(DerivedRandomness(party_seed(seed, place)))
-            shared = box.shared(publics[own].public, context(run), "mask")
-            mask = expand(shared, DIMENSION, context(run))
+            seed_of_mask = mask_seed(attempt, box, keys, KEYS[place].public_key, own)
+            mask = expand(seed_of_mask, DIMENSION, context(run))
             vector = vector - mask if KEYS[place].public_key > own else vector + mask
         assert uniform(vector.view(np.uint8), 256, 256)  # before the last step
         vector -= expand(read(Revealed, run.bodies[3][own]).seed, DIMENSION, context(run))

@@ -77,7 +77,7 @@ def test_what_is_no_model_of_the_program() -> None:
     honest = terms.averaged.model(np.zeros(terms.length), SCHEMA)
     assert plausible(honest, terms)
     other = AveragedLogistic(0.05).model(np.zeros(terms.length), SCHEMA)
-    assert plausible(other, terms)  # of a kind that the program makes too
+    assert not plausible(other, terms)  # of records that are prepared in another way
     for wrong in (
         None,
         "a model",

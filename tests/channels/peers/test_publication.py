@@ -134,7 +134,7 @@ def test_a_model_of_another_program_or_schema_is_not() -> None:
     saved = model_from_bytes(publication.model)
     other = pact_of(chosen=msgspec.structs.replace(PACT.chosen, settings={"penalty": 0.7}))
     model = model_bytes(saved.model, other.averaged, saved.schema)
-    with pytest.raises(CheckFailed, match="another program or schema"):
+    with pytest.raises(CheckFailed, match="not the file that this study's program writes"):
         checked(PACT, write(with_model(publication, model, signer)))
 
 
@@ -151,7 +151,9 @@ def test_noise_that_was_not_added_is_not_certified() -> None:
     certificate = Certificate.from_json(publication.certificate)
     three = dataclasses.replace(certificate, witnesses=certificate.witnesses[:3])
     fewer = three.signed(signer)
-    with pytest.raises(TacitError, match="is not what follows"):
+    with pytest.raises(
+        TacitError, match="says something else than this study does in: releases, trust, part"
+    ):
         checked(PACT, write(replace(publication, certificate=fewer.to_json())))
     study = group_study(
         PACT,

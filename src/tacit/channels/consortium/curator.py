@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from tacit.channels.consortium.journals import Attempt, CuratorJournal
-from tacit.channels.consortium.letters import Answer, Roster, Turn
+from tacit.channels.consortium.letters import Answer, Result, Roster, Turn
 from tacit.channels.consortium.protocol import CuratorSide
 from tacit.channels.consortium.protocols import certified, curator_side, terms_of
 from tacit.channels.roles.events import Tell
-from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
@@ -53,7 +53,7 @@ class Curator:
         self.failure: TacitError | None = None
         self._attempt = journal.attempt()
         self.deadline: float | None = now + study.deadlines.gather
-        if self._attempt is not None:
+        if self._attempt is not None and not self.is_over:
             self._take_up(now)
 
     # ── what services ask ──
@@ -106,7 +106,7 @@ class Curator:
             self._tell("holder joined", holder=self._names[sender])
         result = self.result
         if result is not None:
-            return Letter("model", number, write(Finished(*result)))
+            return Letter("model", number, write(Result(*result, self._journal.evidence())))
         attempt = self._attempt
         if attempt is None or sender not in attempt.roster or self.failure is not None:
             return Letter("wait", number)
@@ -124,7 +124,7 @@ class Curator:
         return (
             Letter("wait", number)
             if result is None
-            else Letter("model", number, write(Finished(*result)))
+            else Letter("model", number, write(Result(*result, self._journal.evidence())))
         )
 
     def _take(self, sender: str, turn: Turn, now: float) -> None:
@@ -137,10 +137,20 @@ class Curator:
             return
         if turn.step != self._step:
             raise Refused(f"step {self._step} comes next, not {turn.step}.")
+        self._check(sender, turn, known)
         self._journal.put(turn.step, sender, turn.body)
         self._tell("step taken", round=self.round, step=turn.step, holder=self._names[sender])
         if len(known) + 1 == len(self._terms.roster):
             self._move(now)
+
+    def _check(self, sender: str, turn: Turn, known: Mapping[str, bytes]) -> None:
+        """What would spoil the attempt for all is its sender's trouble alone: it is not taken."""
+        try:
+            self._side.check(turn.step, sender, turn.body, known)
+        except TacitError as error:
+            name = self._names[sender]
+            self._tell("step refused", round=self.round, step=turn.step, holder=name)
+            raise Refused(f"step {turn.step} of {name} is refused: {error}") from None
 
     def _move(self, now: float) -> None:
         """All bodies of this step are here."""
@@ -149,20 +159,20 @@ class Curator:
             if self._step < self._terms.steps:
                 self._answers[self._step] = self._side.answer(self._step, bodies)
             else:
-                self._publish(self._side.result(bodies))
+                self._publish(self._side.result(bodies), self._side.evidence(bodies))
         except TacitError as error:
             self._fail(error)
             return
         self._step += 1
         self.deadline = now + self.study.deadlines.round
 
-    def _publish(self, model: bytes) -> None:
+    def _publish(self, model: bytes, evidence: bytes) -> None:
         last = self._journal.bodies(self._terms.steps)
         certificate = certified(self.study, self._terms, model, last).signed(
             self._key, self._date()
         )
         certificate.verify(self._key.public_key)
-        self._journal.put_result(model, certificate.to_json())
+        self._journal.put_result(model, certificate.to_json(), evidence)
         self._tell("model published", holders=len(self._terms.roster))
 
     # ── time passes ──

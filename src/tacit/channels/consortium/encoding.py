@@ -23,11 +23,13 @@ from tacit.crypto.signing import canonical
 
 __all__ = ["encoding_of", "randomness_for"]
 
+PROTOCOL = 2  # what is derived from the draws, and how: counted up with every change
+
 
 def encoding_of(terms: Terms, attempt: int, local: Local) -> bytes:
     """All that a party's draws of one attempt are made around. Private: its digest is keyed."""
     vector = np.asarray(terms.encoded(local.vector), dtype="<i8").tobytes()
-    about = [__version__, terms.study.digest, attempt, list(terms.roster), local.records]
+    about = [__version__, PROTOCOL, terms.study.digest, attempt, list(terms.roster), local.records]
     return canonical([*about, vector.hex()])
 
 

@@ -74,6 +74,7 @@ def _trust(study: Study) -> str:
     terms = study.agreed_consortium
     if _is_published(study):
         return (
+            "All must follow the protocol: parties and curator may be curious, but are honest. "
             "Nobody may work together with anybody: one party and the curator together open "
             "everything. The smallest party draws all noise, and can take it away again."
         )
@@ -81,10 +82,10 @@ def _trust(study: Study) -> str:
         terms.colluding, f"at most {terms.colluding} parties work"
     )
     return (
-        f"It holds as long as {others} together with the curator or with another, all follow the "
-        f"rules, and every party has at least {terms.smallest:,} records. A party that takes its "
-        "own part of the noise away from the result counts as such a one. The curator alone need "
-        "not be trusted."
+        f"It holds as long as {others} together with the curator or with another, and every party "
+        f"that follows the rules has at least {terms.smallest:,} records. The curator, and whoever "
+        "works together with it, may break the rules as they like. A party that takes its own part "
+        "of the noise away from the result counts as such a one."
     )
 
 
@@ -103,6 +104,7 @@ def _sees(study: Study) -> dict[str, list[str]]:
             "Once all are there, what takes off the masks from the sum of all, and from no less."
         )
         party.append("the keys of the others for this run, and that their vectors have been sent.")
+        party.append("in the end what the curator saw, to recompute the average from.")
     return {
         f"curator {study.aggregator.name}": curator,
         "each party": party,

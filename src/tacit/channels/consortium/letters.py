@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Answer", "Roster", "Turn"]
+__all__ = ["Answer", "Result", "Roster", "Turn"]
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -35,3 +35,14 @@ class Answer(msgspec.Struct, frozen=True):
 
     step: int
     body: bytes
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The study is over: its model and the certificate.
+
+    evidence   from which every party of the run recomputes the model, where the protocol has it
+    """
+
+    model: bytes
+    certificate: str
+    evidence: bytes = b""

@@ -13,13 +13,19 @@ from collections.abc import Callable
 
 from tacit.channels.consortium.encoding import encoding_of, randomness_for
 from tacit.channels.consortium.journals import Attempt, PartyJournal
-from tacit.channels.consortium.letters import Answer, Roster, Turn
+from tacit.channels.consortium.letters import Answer, Result, Roster, Turn
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.protocol import PartySide
-from tacit.channels.consortium.protocols import check_consortium, party_side, terms_of
-from tacit.channels.roles.budget import Budget
+from tacit.channels.consortium.protocols import (
+    check_consortium,
+    check_own_run,
+    party_side,
+    roster_is_allowed,
+    terms_of,
+)
+from tacit.channels.roles.budget import Budget, drawn_by
 from tacit.channels.roles.events import Tell
-from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.member_service import Opened
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
@@ -56,15 +62,28 @@ class Party:
         self._step, self._body, self._again = 0, b"", False
         self._side: PartySide | None = None
         self.result: tuple[bytes, Certificate] | None = None
+        journal.belongs_to(self.key)
         self._attempt = journal.attempt()
-        budget.belongs_to(journal.identity)
+        budget.belongs_to(drawn_by(journal.identity, self.key))
         kept = journal.result()
-        if kept is not None:  # we had it before a crash, and may not have paid
-            self._end(*kept)
+        if kept is not None:  # we had it before a crash, and may not have settled
+            self._end(kept[0], check_consortium(study, *kept))
             return
-        budget.reserve(1)
+        if not journal.paid:
+            self._reserve()
         if self._attempt is not None:
             self._take_up(self._attempt)
+
+    def _reserve(self) -> None:
+        """What was drawn under a reservation is gone on with by the journal that noted it alone:
+        another one, a copy from before included, would release a second time for one charge."""
+        drawn = self._budget.reserve(1)
+        if drawn and self._journal.revealed() is None:
+            raise Refused(
+                f"your part in study {self.study.name} was revealed and paid for, and this folder "
+                "does not know of it: it is an older copy. Start with the newest one, or leave the "
+                "study (--leave): what was revealed is charged then."
+            )
 
     @property
     def is_over(self) -> bool:
@@ -102,7 +121,7 @@ class Party:
             case "answer":
                 self._go_on(read(Answer, reply.body))
             case "model":
-                self._take(read(Finished, reply.body))
+                self._take(read(Result, reply.body))
 
     # ── steps ──
 
@@ -116,24 +135,21 @@ class Party:
                 "that would be a second release. Nothing is sent."
             )
         parties = tuple(roster.parties)
-        self._check(parties)
+        if self.key not in parties or not roster_is_allowed(self.study, parties):
+            raise Refused("the curator's roster is not one that the study allows.")
         encoding = encoding_of(terms_of(self.study, parties), roster.attempt, self._local)
         attempt = Attempt(roster.attempt, parties, self._seed(), self._key.private_digest(encoding))
         self._journal.begin(attempt)
         self._take_up(attempt)
         self._tell("attempt begun", round=attempt.number, holders=len(parties))
 
-    def _check(self, parties: tuple[str, ...]) -> None:
-        limits = self.study.take_part
-        known = {holder.key for holder in self.study.holders}
-        sound = list(parties) == sorted(set(parties) & known) and self.key in parties
-        if not sound or not max(2, limits.minimum) <= len(parties) <= limits.maximum:
-            raise Refused("the curator's roster is not one that the study allows.")
-
     def _take_up(self, attempt: Attempt) -> None:
         """Begin the attempt, or go again through what was journaled of it."""
         self._attempt, self._again = attempt, False
         self._terms = terms_of(self.study, attempt.roster)
+        if self._journal.revealed() is not None:
+            self._repeat()
+            return
         encoding = encoding_of(self._terms, attempt.number, self._local)
         if not hmac.compare_digest(attempt.encoding, self._key.private_digest(encoding)):
             self._set_aside(attempt)
@@ -159,13 +175,18 @@ class Party:
             return
         self._advance(body)
 
+    def _repeat(self) -> None:
+        """All that we have to say was written down before it left: it is repeated, byte for byte,
+        whatever our records are by now."""
+        found = self._journal.said()
+        assert found is not None  # noted before the reveal was
+        self._pay()
+        self._side, (self._step, self._body) = None, found
+
     def _set_aside(self, attempt: Attempt) -> None:
-        """What we encode is not what this attempt was begun with. All that was to be said may have
-        been: then it is repeated, byte for byte. Otherwise nothing more is said in it."""
-        self._side, said = None, self._journal.said()
-        if self._journal.revealed() == attempt.number and said is not None:
-            self._step, self._body = said
-            return
+        """What we encode is not what this attempt was begun with: nothing more is said in it. Its
+        seed stays until another attempt begins: put back, the records can go on with it."""
+        self._side = None
         self._step, self._body, self._again = 0, b"", True
         self._tell("records changed", round=attempt.number)
 
@@ -182,24 +203,38 @@ class Party:
         return b"" if step > self._terms.steps else side.send(step, received)
 
     def _advance(self, body: bytes) -> None:
-        """Take the next step. The one that reveals is paid first, and noted for good."""
+        """Take the next step. The one that reveals is noted for good and paid first, in this order:
+        a journal that has not noted it never reveals under what was drawn (`_reserve`)."""
         assert self._attempt is not None
-        self._step += 1
-        if self._step == self._terms.reveals_at and self._journal.revealed() is None:
-            self._budget.spend(1)
+        if self._step + 1 == self._terms.reveals_at:
             self._journal.reveal(self._attempt.number)
-        self._body = body
+            self._pay()
+            self._side = None  # and with it all that could take our masks off
+        self._step, self._body = self._step + 1, body
+
+    def _pay(self) -> None:
+        assert self._attempt is not None
+        if not self._journal.paid:
+            self._budget.spend(1)
+            self._journal.pay(self._attempt.number)
 
     # ── the end ──
 
-    def _take(self, finished: Finished) -> None:
-        check_consortium(self.study, finished.model, finished.certificate)
+    def _take(self, finished: Result) -> None:
+        """Only the run that we have revealed in, if there is one, can have a result for us, and
+        that we recompute."""
+        model, attempt, roster = finished.model, self._attempt, None
+        if attempt is not None and self._journal.revealed() is not None:
+            roster, told = attempt.roster, self._journal.answers()
+            check_own_run(self.study, self._terms, attempt.number, told, model, finished.evidence)
+        certificate = check_consortium(self.study, model, finished.certificate, roster)
+        if certificate.superseded is not None:
+            raise CheckFailed(f"an old result of this study was shown: {certificate.superseded}.")
         # First the result, then the bill: whoever crashes after paying could not ask for it again.
-        self._journal.put_result(finished.model, finished.certificate)
-        self._end(finished.model, finished.certificate)
+        self._journal.put_result(model, finished.certificate)
+        self._end(model, certificate)
 
-    def _end(self, model: bytes, text: str) -> None:
-        certificate = check_consortium(self.study, model, text)
-        self._budget.settle(text)
+    def _end(self, model: bytes, certificate: Certificate) -> None:
+        self._budget.settle(certificate.to_json())
         self.result = model, certificate
-        self._tell("model received")
+        self._tell("model received", subject=certificate.subject)

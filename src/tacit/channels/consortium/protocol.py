@@ -24,8 +24,16 @@ class PartySide(Protocol):
 class CuratorSide(Protocol):
     """The curator's side."""
 
+    def check(self, step: int, party: str, body: bytes, others: Mapping[str, bytes]) -> None:
+        """TacitError for a body that the party must not send in this step, beside those of the
+        `others` that have taken it: it is refused, and the others do not suffer."""
+
     def answer(self, step: int, bodies: Mapping[str, bytes]) -> dict[str, bytes]:
         """What each party of the roster is told after all of them have taken the step."""
 
     def result(self, bodies: Mapping[str, bytes]) -> bytes:
         """The model file, from the bodies of the last step."""
+
+    def evidence(self, bodies: Mapping[str, bytes]) -> bytes:
+        """From which every party of the roster recomputes that file, after `result`; b"" where the
+        protocol has none."""

@@ -24,7 +24,7 @@ from tacit.channels.consortium.published_letters import (
     carried,
 )
 from tacit.channels.consortium.published_terms import PublishedTerms
-from tacit.channels.consortium.run import Key, Run
+from tacit.channels.consortium.run import Key, KeyList, Run, Word, check_new_key
 from tacit.channels.roles.letters import read, write
 from tacit.crypto import dgk, paillier
 from tacit.crypto.blind_permute import blinds, inverse, permuted, random_permutation
@@ -50,6 +50,17 @@ class PublishedCurator:
         self._run, self._randomness = run, randomness
         self._roster, self._bits = run.terms.roster, run.study.agreed_consortium.key_bits
 
+    def check(self, step: int, party: str, body: bytes, others: Bodies) -> None:
+        """Keys and the last word are the sender's own; what lies between is carried as it is."""
+        if step == 1:
+            check_new_key(self._run, party, body, others)
+        elif step == self._run.terms.steps:
+            published, length = read(Published, body), self._run.terms.length
+            if len(published.share) != 8 * length:
+                raise InputError(f"a share has not the {length} numbers that it must have.")
+            word = Word(published.statement, published.secure)
+            self._run.check_word(party, word, self._keys.secure)
+
     def answer(self, step: int, bodies: Bodies) -> Answers:
         steps: tuple[Callable[[Bodies], Answers], ...] = (
             self._open,
@@ -67,6 +78,7 @@ class PublishedCurator:
 
     def _open(self, bodies: Bodies) -> Answers:
         keys = {party: read(Key, body) for party, body in bodies.items()}
+        self._keys = KeyList(keys)
         self._secret = paillier.PrivateKey.generate(self._bits, self._randomness)
         self._comparison = dgk.PrivateKey.generate(self._bits, self._randomness)
         publics = self._secret.public.to_bytes(), self._comparison.public.to_bytes()
@@ -166,6 +178,10 @@ class PublishedCurator:
     def result(self, bodies: Bodies) -> bytes:
         self._sum.add([read(Published, bodies[party]).share for party in self._roster])
         return self._run.terms.model_file(from_ring(self._sum.total))
+
+    def evidence(self, bodies: Bodies) -> bytes:
+        """None: that everybody follows the protocol is assumed here (published.md)."""
+        return b""
 
 
 def _carried_boxes(bodies: Bodies) -> dict[str, dict[str, bytes]]:

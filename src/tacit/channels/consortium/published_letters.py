@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacit.channels.consortium.run import Key
+from tacit.channels.consortium.run import Key, KeyList
+from tacit.crypto.signing import digest
 from tacit.errors import InputError
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "Secret",
     "Shared",
     "Shares",
+    "box_label",
     "carried",
+    "shown",
 ]
 
 SHARE_BITS = 32  # of shares of numbers of records, which are below 2^31
@@ -112,6 +115,18 @@ class Published(msgspec.Struct, frozen=True):
     share: bytes
     statement: str
     secure: bool
+
+
+def shown(opening: Opening) -> bytes:
+    """A digest of all keys that a party received, the curator's included. It is part of every box's
+    derivation: between parties who were shown different keys, none opens."""
+    curators = [digest(opening.paillier), digest(opening.comparison)]
+    return bytes.fromhex(digest([KeyList(opening.keys).digest, *curators]))
+
+
+def box_label(label: str, sender: str, receiver: str) -> str:
+    """Of a box: for these two identities alone, whatever keys they have signed."""
+    return f"{label} by {sender} for {receiver}"
 
 
 def carried(sent: Mapping[str, Mapping[str, bytes]]) -> dict[str, dict[str, bytes]]:

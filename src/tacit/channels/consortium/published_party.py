@@ -39,6 +39,8 @@ from tacit.channels.consortium.published_letters import (
     Secret,
     Shared,
     Shares,
+    box_label,
+    shown,
 )
 from tacit.channels.consortium.published_terms import NOISE_BITS, PublishedTerms
 from tacit.channels.consortium.run import Run
@@ -72,10 +74,11 @@ class PublishedParty:
         self._records = local.records
         self._vector = to_ring(run.terms.encoded(local.vector))
         self._box = BoxKey(randomness)
+        self._signed_key = run.signed_key(key, self._box.public, randomness.secure)
 
     def send(self, step: int, received: bytes) -> bytes:
         steps: tuple[Callable[[bytes], bytes], ...] = (
-            lambda _: write(self._run.signed_key(self._key, self._box.public)),
+            lambda _: write(self._signed_key),
             lambda body: write(self._dealt(read(Opening, body))),
             lambda body: write(self._split_records(read(Boxes, body))),
             lambda body: write(self._placed(read(Boxes, body))),
@@ -91,8 +94,8 @@ class PublishedParty:
 
     def _dealt(self, opening: Opening) -> Dealt:
         """All keys are checked. The first party draws what the parties alone may know."""
-        self._run.check_keys(opening.keys)
-        self._publics = {party: key.public for party, key in opening.keys.items()}
+        self._keys = self._run.checked_keys(opening.keys, self._signed_key)
+        self._context = self._run.context + shown(opening)
         self._curator = paillier.PublicKey.from_bytes(opening.paillier)
         self._comparison = dgk.PublicKey.from_bytes(opening.comparison)
         self._check_length(self._curator.bits, self._comparison.bits)
@@ -234,7 +237,7 @@ class PublishedParty:
         """Our share of the sum. It says nothing unless all K + 1 are put together."""
         seeds = [self._opened(party, "vector", received.boxes) for party in self._others]
         add_expansions(self._sum, [received.seed, *seeds], self._run.context)
-        secure = self._randomness.secure
+        secure = self._keys.secure
         word = self._key.sign(self._run.statement(secure))
         return Published(self._sum.astype("<u8").tobytes(), word, secure)
 
@@ -245,12 +248,14 @@ class PublishedParty:
         return self._place == 0
 
     def _sealed(self, party: str, label: str, content: bytes) -> bytes:
-        return self._box.seal(self._publics[party], self._run.context, label, content)
+        named = box_label(label, self._key.public_key, party)
+        return self._box.seal(self._keys.by_party[party].public, self._context, named, content)
 
     def _opened(self, party: str, label: str, boxes: Mapping[str, bytes]) -> bytes:
         if party not in boxes:
             raise CheckFailed("the curator did not bring the box of a party for us.")
-        return self._box.open(self._publics[party], self._run.context, label, boxes[party])
+        named = box_label(label, party, self._key.public_key)
+        return self._box.open(self._keys.by_party[party].public, self._context, named, boxes[party])
 
     def _check_length(self, *found: int) -> None:
         for bits in found:

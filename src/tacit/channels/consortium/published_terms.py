@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.consortium.terms import FINE, Terms
+from tacit.channels.consortium.validity import farthest
 from tacit.channels.studies.capacity import largest_noise
 from tacit.crypto.blind_permute import HIDING_BITS
 from tacit.crypto.packing import Packing
@@ -57,6 +59,14 @@ class PublishedTerms(Terms):
     @property
     def trust(self) -> str:
         return (
+            f"All {len(self.roster)} parties and the curator follow the protocol: they are "
+            "curious, but honest, and none works together with another. The smallest party drew "
+            "all noise, and knows it."
+        )
+
+    @property
+    def trust_before(self) -> str:
+        return (
             f"None of the {len(self.roster)} parties works together with the curator or with "
             "another. The smallest of them drew all noise, and knows it."
         )
@@ -66,6 +76,13 @@ class PublishedTerms(Terms):
         """As many times the noise as there are parties: the average gets it, not the sum."""
         found = self.mechanism(self.study.agreed_consortium.smallest)
         return 0 if found is None else len(self.roster) * largest_noise(found, 1)
+
+    @property
+    def validity_bound(self) -> float:
+        """The average, not the sum, gets the noise, and at most that of the smallest party."""
+        smallest = self.study.agreed_consortium.smallest
+        rounding = math.sqrt(self.length) * float(self.grid.step)
+        return farthest(self.averaged, smallest, self.mechanism(smallest)) + rounding
 
     @cached_property
     def packing(self) -> Packing:

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.consortium.validity import farthest
 from tacit.channels.studies.capacity import LIMIT, largest_noise
 from tacit.channels.studies.study import Study
 from tacit.data.schema import Schema
@@ -64,14 +65,24 @@ class Terms(ABC):
 
     @property
     @abstractmethod
+    def trust_before(self) -> str:
+        """The same, in the words of certificates of format 2."""
+
+    @property
+    @abstractmethod
     def reach(self) -> int:
         """What the noise in the sum of all vectors hardly ever exceeds, in grid steps."""
+
+    @property
+    @abstractmethod
+    def validity_bound(self) -> float:
+        """What the length of an honest noisy average hardly ever exceeds (validity.py)."""
 
     @property
     def averaged(self) -> Averaged:
         return self.study.averaged()
 
-    @property
+    @cached_property
     def length(self) -> int:
         return self.averaged.length(self.study.schema)
 
@@ -156,12 +167,27 @@ class JointTerms(Terms):
         t = self.study.agreed_consortium.colluding
         return (
             f"Of the {len(self.roster)} parties at most {t} work together with the curator or with "
+            "one another; these, and the curator, may deviate from the protocol as they like. All "
+            "parties drew the noise together, and none of them knows it."
+        )
+
+    @property
+    def trust_before(self) -> str:
+        t = self.study.agreed_consortium.colluding
+        return (
+            f"Of the {len(self.roster)} parties at most {t} work together with the curator or with "
             "one another. All parties drew the noise together, and none of them knows it."
         )
 
     @property
     def reach(self) -> int:
         return 0 if self.mechanism is None else largest_noise(self.mechanism, len(self.roster))
+
+    @property
+    def validity_bound(self) -> float:
+        smallest, members = self.study.agreed_consortium.smallest, len(self.roster)
+        rounding = math.sqrt(self.length) * float(self.grid.step)
+        return farthest(self.averaged, smallest, self.mechanism, members) + rounding
 
 
 def joint_cost(

@@ -13,13 +13,11 @@ from functools import cached_property
 
 import msgspec
 
-from tacit.channels.consortium.protocols import terms_of
-from tacit.channels.consortium.published_terms import PublishedTerms
-from tacit.channels.consortium.terms import JointTerms, Terms
+from tacit.channels.consortium.protocols import check_consortium, terms_of
+from tacit.channels.consortium.terms import Terms
+from tacit.channels.consortium.validity import check_model
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.plausible import farthest, plausible, within
-from tacit.channels.peers.recomputed import canonical_model, check_group
 from tacit.channels.peers.seats import checked_seats, curator_of, group_study
 from tacit.channels.peers.solo import check_solo, solo_terms
 from tacit.channels.roles.letters import read, write
@@ -82,26 +80,21 @@ def _found(pact: Pact, body: bytes) -> Publication:
     if write(publication) != body:
         raise CheckFailed("a publication is not in its canonical form.")
     checked_seats(pact, publication.group, publication.tag, publication.seats)
-    terms = _terms(pact, publication)
-    _check_model(pact, publication.model, terms)
+    _check(pact, publication)
     return publication
 
 
-def _check_model(pact: Pact, data: bytes, terms: Terms) -> None:
-    model = canonical_model(data, pact.averaged, pact.schema)
-    if not _as_long_as_honest_ones(model, terms):
-        raise CheckFailed("a model was published that is longer than any honest one.")
-
-
-def _terms(pact: Pact, publication: Publication) -> Terms:
-    """What it was released under, by a certificate that holds."""
-    group, seats, text = publication.group, publication.seats, publication.certificate
-    if pact.group_size == 1:
-        if publication.seeds:
-            raise CheckFailed("nobody draws a curator alone.")
-        return check_solo(pact, group, seats[0], publication.model, text)
-    study = group_study(pact, group, seats, curator_of(pact, group, seats, publication.seeds))
-    return check_group(study, publication.model, text)
+def _check(pact: Pact, publication: Publication) -> None:
+    """The certificate and the model, against all that follows from the pact and the seats."""
+    group, seats = publication.group, publication.seats
+    if pact.group_size > 1:
+        study = group_study(pact, group, seats, curator_of(pact, group, seats, publication.seeds))
+        check_consortium(study, publication.model, publication.certificate)
+        return
+    if publication.seeds:
+        raise CheckFailed("nobody draws a curator alone.")
+    terms = check_solo(pact, group, seats[0], publication.model, publication.certificate)
+    check_model(publication.model, pact.averaged, pact.schema, terms.validity_bound)
 
 
 def checked_of_0_1(pact: Pact, body: bytes) -> Publication:
@@ -120,15 +113,5 @@ def checked_of_0_1(pact: Pact, body: bytes) -> Publication:
     certificate.verify(terms.study.aggregator.key, digest(publication.model))
     if (certificate.study, certificate.promise) != (terms.study.digest, pact.promise):
         raise CheckFailed("the certificate does not keep the promise of this group.")
-    _check_model(pact, publication.model, terms)
+    check_model(publication.model, pact.averaged, pact.schema, terms.validity_bound)
     return publication
-
-
-def _as_long_as_honest_ones(model: object, terms: Terms) -> bool:
-    if isinstance(terms, JointTerms):
-        return plausible(model, terms)
-    assert isinstance(terms, PublishedTerms)
-    # As published the average, not the sum, gets the noise, and at most that of the smallest.
-    smallest = terms.study.agreed_consortium.smallest
-    limit = farthest(terms.averaged, smallest, terms.mechanism(smallest))
-    return within(model, terms.averaged, terms.study.schema, limit)

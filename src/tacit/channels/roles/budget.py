@@ -18,7 +18,7 @@ from tacit.privacy.ledger import Ledger, RecordDigests, Reservation, Spend
 from tacit.privacy.policy import Asked, LeftOut
 from tacit.privacy.promise import Promise
 
-__all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "purpose_of"]
+__all__ = ["Budget", "LedgerBudget", "NoBudget", "PlannedCost", "drawn_by", "purpose_of"]
 
 log = logging.getLogger("tacit.ledger")
 
@@ -29,11 +29,14 @@ class Budget(Protocol):
     """A holder's ledger, as far as one study needs it."""
 
     def belongs_to(self, identity: str) -> None:
-        """Say which outbox or journal draws, before anything else: what it drew earlier is its own
-        to go on with, and nobody else's."""
+        """Say which outbox or journal draws, and for which key (`drawn_by`), before anything else:
+        what it drew earlier is its own to go on with, and nobody else's."""
 
-    def reserve(self, number: int) -> None:
-        """Set aside what round `number` needs, or find that it was; Refused if it cannot be had."""
+    def reserve(self, number: int) -> bool | None:
+        """Set aside what round `number` needs, or find that it was; Refused if it cannot be had.
+
+        True if something was drawn under it in an earlier life: a journal that has not noted that
+        must not draw again."""
 
     def spend(self, number: int) -> None:
         """Shares leave from here on; on the disk on return."""
@@ -42,11 +45,17 @@ class Budget(Protocol):
         """Charge what was spent for good, and give back what was not."""
 
 
+def drawn_by(journal: str, key: str) -> str:
+    """The identity of a reservation: one journal's, for one key."""
+    return journal if journal == BEFORE_IDENTITIES else f"{journal} {key}"
+
+
 class LedgerBudget:
     """The whole study is one spend; in an online study each window is one, of its own part.
 
     A holder that starts again after a crash goes on with the reservation it had, if it still has
-    what was drawn under it. One that has lost it starts afresh, and pays again.
+    what was drawn under it. One that has lost it starts afresh, and pays again; where a study is
+    one release (`once`), it first has to leave what it has lost.
     """
 
     def __init__(
@@ -58,7 +67,9 @@ class LedgerBudget:
         windows: bool = False,
         cost: PlannedCost = lambda number: None,
         asked: Asked | None = None,
+        once: bool = False,
     ) -> None:
+        self._once, self._drawn_before = once, set[str | None]()
         self._promise, self._purpose, self._windows = promise, purpose, windows
         self._ledger, self._dataset, self._cost = ledger, dataset, cost
         self._asked = asked
@@ -79,6 +90,7 @@ class LedgerBudget:
             windows=study.online is not None,
             cost=cost or (lambda number: _planned(study, number)),
             asked=asked_by(study),
+            once=study.consortium is not None,
         )
 
     def pays_for(self, records: RecordDigests) -> None:
@@ -106,22 +118,27 @@ class LedgerBudget:
             if spend.belongs_to(self._ledger_identity):
                 self._hold(spend.part, 0)
 
-    def reserve(self, number: int) -> None:
+    def reserve(self, number: int) -> bool:
         part = self._part(number)
         if part not in self._held:
             self._hold(part, number)
+        return part in self._drawn_before
 
     def _hold(self, part: str | None, number: int) -> None:
         wanted = (self._promise, self._dataset, self._purpose, part)
         resumed = self._ledger.resume(*wanted, identity=self._ledger_identity)
-        if resumed is not None and self._records is not None:
-            self._ledger.know(self._dataset, self._records)  # a crash may have come before
+        if resumed is not None:
+            if self._records is not None:
+                self._ledger.know(self._dataset, self._records)  # a crash may have come before
+            if any(spend.id == resumed.id and spend.drawn for spend in self._open()):
+                self._drawn_before.add(part)
         self._held[part] = resumed or self._reserved(part, number)
 
     def _reserved(self, part: str | None, number: int) -> Reservation:
         # Windows of another outbox were cut in another way: they are not parts of this partition.
         partition = None if part is None else f"{self._purpose} by {self._identity[:16]}"
         self._give_back_abandoned()
+        self._refuse_second()
         try:
             return self._ledger.reserve(
                 self._promise,
@@ -146,6 +163,22 @@ class LedgerBudget:
                 left=error.left,
                 shortfall=error.shortfall,
             ) from None
+
+    def _refuse_second(self) -> None:
+        """The same key has drawn in this study, and what was drawn is in another folder."""
+        lost = [s.id for s in self._open() if s.drawn and self._same_key(s)] if self._once else []
+        if lost:
+            raise Refused(
+                f"reservation {lost[0]} is of an earlier run of {self._purpose}, which has "
+                "revealed its part; only the folder of that run can go on with it. Start with that "
+                "folder. If it is lost, leave the study (--leave), which charges what was "
+                "revealed: taking part again is a second release then, and a second spend."
+            )
+
+    def _same_key(self, spend: Spend) -> bool:
+        """What does not say for which key it was drawn may be ours."""
+        own, other = (text.partition(" ")[2] for text in (self._identity, spend.identity or ""))
+        return not other or own == other
 
     def _give_back_abandoned(self) -> None:
         """What runs with other folders had reserved and never drawn."""
