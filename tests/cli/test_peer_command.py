@@ -188,6 +188,64 @@ def test_who_never_took_part_has_nothing_to_show(tacit: Any, command: tuple[str,
     assert "no such peer" in found.err
 
 
+def test_pure_promises_are_for_listed_members(tacit: Any, folder: Path) -> None:
+    allowed(tacit)
+    found = tacit(*words("--until-rest", delta="0", group_size="3"))
+    assert found.code == 3
+    assert "delta = 0 in a network that anybody may join" in found.err
+    assert "--members" in found.err
+    assert spent(folder) == 0
+    assert tacit(*words("--until-rest", delta="0")).code == 0  # alone: all of the noise is its own
+
+
+def test_what_the_terms_do_not_cover_is_shown(tacit: Any) -> None:
+    allowed(tacit)
+    assert tacit("peer", "show", "courses").code == 3
+    terms = words("--until-rest", group_size="3", data=None)
+    found = tacit(*terms)
+    assert found.code == 0, found.err
+    assert "your own part of the noise alone gives ε = 1.4" in found.err
+    assert "taking part says to all that you have at least 50 records" in found.err
+    assert "alone gives ε = 1.4" in tacit("peer", "show", "courses").out
+    assert "ε = 1.4" in tacit("peer", "show", "courses", "--json").document["surrounded"]
+
+
+def test_files_that_others_could_read_are_made_private(tacit: Any, folder: Path) -> None:
+    allowed(tacit)
+    before = os.umask(0o022)
+    try:
+        home = folder / "tacit-home" / "peers" / "courses"
+        home.mkdir(parents=True)
+        for name in ("status.json", "own.model", "events.jsonl"):
+            (home / name).write_text("")
+        assert tacit(*words("--until-rest")).code == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()} == {0o600}
+
+
+def test_what_cannot_be_read_in_a_library_ends_nothing(tacit: Any, folder: Path) -> None:
+    allowed(tacit, 2)
+    assert tacit(*words("--until-rest", epsilon="1")).code == 0
+    home = folder / "tacit-home" / "peers" / "courses"
+    pact = pact_from_bytes((home / "pact.json").read_bytes())
+    with closing(Library(home / "library.db", pact.digest)) as library:
+        library.add("ab" * 32, "", False, b"no publication", 0.0)
+        ((body, _, _), *_) = library.all()[-1:]
+        library.add("cd" * 32, "", False, body, 0.0)  # under a name that is not its own
+        before = len(library.ids())
+    judged = tacit("peer", "predict", "courses", "course.csv", "--json")
+    assert judged.code == 0, judged.err
+    again = tacit(*words("--until-rest", "--json"))
+    assert again.code == 0, again.err
+    assert again.err.count("is set aside") == 2
+    assert again.document["models"] == before - 2
+    with closing(Library(home / "library.db", pact.digest)) as library:
+        assert len(library.aside()) == 2
+    assert "is set aside" not in tacit(*words("--until-rest")).err
+
+
 def test_only_members_take_part(tacit: Any, folder: Path) -> None:
     allowed(tacit)
     own = tacit("keys", "show", "--json").document["public_key"]
@@ -219,8 +277,11 @@ def test_a_peer_alone_publishes_pays_once_rests_and_predicts(tacit: Any, folder:
     assert spent(folder) == 1
     assert tacit("peer", "status", "courses", "--json").document == document
     assert "epsilon spent" in tacit("peer", "status", "courses").out
-    own = folder / "tacit-home" / "peers" / "courses" / "own.model"
-    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    home = folder / "tacit-home" / "peers" / "courses"
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    written = {file.name: stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()}
+    assert {"own.model", "status.json", "events.jsonl", "library.db", "pact.json"} <= set(written)
+    assert set(written.values()) == {0o600}, written
 
     (folder / "new.csv").write_text("hours,forum\n5,1\n55,0\n")
     said = tacit("peer", "predict", "courses", "new.csv", "--weigh", "course.csv")
@@ -240,11 +301,21 @@ def test_a_peer_alone_publishes_pays_once_rests_and_predicts(tacit: Any, folder:
     assert spent(folder) == 1
 
 
-def test_with_too_few_records_one_takes_part_without_data_and_needs_no_budget(tacit: Any) -> None:
+def test_with_too_few_records_nobody_hears_of_us(tacit: Any, folder: Path) -> None:
+    """How many there are is private: whether one is able is not read off it."""
     found = tacit(*words("--until-rest", "--json", smallest="61"))
+    assert found.code == 3
+    assert "fewer than the 61 records" in found.err
+    assert "60" not in found.err.replace("61", "")  # not how many there are
+    events = (folder / "tacit-home" / "peers" / "courses" / "events.jsonl").read_text()
+    assert "listening" not in events
+
+
+def test_without_data_one_gets_models_and_needs_no_budget(tacit: Any) -> None:
+    found = tacit(*words("--until-rest", "--json", data=None))
     assert found.code == 0, found.err
-    assert "fewer than 61" in found.err
     assert found.document["models"] == 0
+    assert not found.document["able"]
     assert "epsilon_spent" not in found.document
     said = tacit("peer", "predict", "courses", "course.csv")
     assert said.code == 3
@@ -274,10 +345,15 @@ def test_new_records_have_a_budget_of_their_own_also_after_a_restart(
 
     table.write_text(table.read_text() + students(49, 2))  # not enough for a model
     assert tacit(*follow).document["models"] == 1
+    few = tacit(*follow, "--new-part")
+    assert few.code == 3
+    assert "fewer than the 50 new records" in few.err
     assert noted() == (0, 60)
 
     table.write_text(table.read_text() + students(10, 3))
-    grown = tacit(*follow)
+    assert tacit(*follow).document["models"] == 1  # a part begins when its owner says so
+    assert noted() == (0, 60)
+    grown = tacit(*follow, "--new-part")
     assert grown.document["models"] == 2
     assert "new records (rows 61 to 119)" in grown.err
     assert noted() == (60, 119)
@@ -306,7 +382,7 @@ def test_a_holder_has_one_budget_however_many_records_come(tacit: Any, folder: P
     assert tacit(*follow).document["models"] == 1
     table = folder / "course.csv"
     table.write_text(table.read_text() + students(60, 2))
-    assert tacit(*follow).document["models"] == 1
+    assert tacit(*follow, "--new-part").document["models"] == 1
     balance = Ledger(folder / "tacit-home" / "ledger.db").balance("course", "holder")
     assert (balance.spent.epsilon, balance.reserved.epsilon) == (1, 0)
 

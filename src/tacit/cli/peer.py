@@ -64,7 +64,10 @@ __all__ = ["peer"]
 @click.option("--agree", help="Digest of the pact that you agree to, if it was changed.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where this peer keeps its state.")
 @click.option(
-    "--follow", is_flag=True, help="Look for new records: they have a budget of their own."
+    "--follow", is_flag=True, help="The file grows: each part of it has a budget of its own."
+)
+@click.option(
+    "--new-part", is_flag=True, help="With --follow: begin a part with what was added since."
 )
 @click.option("--until-rest", is_flag=True, help="End when the network has come to rest.")
 @json_option
@@ -101,6 +104,21 @@ def status(network: str, folder: Path | None, as_json: bool) -> None:
         return
     for name, value in found.items():
         people().print(f"{name.replace('_', ' '):<22} {_shown(value)}", markup=False)
+
+
+@peer.command()
+@click.argument("network")
+@click.option("--folder", type=click.Path(path_type=Path), help="The peer's, if not its own.")
+@json_option
+def show(network: str, folder: Path | None, as_json: bool) -> None:
+    """What you take part in, or took part in: the terms of NETWORK, and what they do not cover."""
+    from tacit.cli.peer_words import pact_in_words, pact_of, surrounded
+
+    pact = pact_of(network, folder)
+    if not as_json:
+        people().print(pact_in_words(pact), markup=False)
+        return
+    print_document({"network": pact.name, "digest": pact.digest, "surrounded": surrounded(pact)})
 
 
 @peer.command()
@@ -251,6 +269,7 @@ def _members(path: Path | None) -> tuple[str, ...]:
 
 def agreed_pact(options: dict[str, Any], key: SigningKey) -> Pact:
     """The network's terms: founded, or fetched, compared with our schema and remembered."""
+    from tacit.channels.peers.exposure import require_listed
     from tacit.channels.peers.service import fetched_pact
     from tacit.channels.studies.agreement import agreed
     from tacit.data.schema import Schema
@@ -268,12 +287,6 @@ def agreed_pact(options: dict[str, Any], key: SigningKey) -> Pact:
                     f"network {pact.name} has another schema than {options['schema']}: ask its "
                     "founder which one is right."
                 )
+    require_listed(pact)
     agreed(pact, tacit_home(), options["agree"])
     return pact
-
-
-def written(path: Path, document: Any) -> None:
-    """In one step, so that a reader never sees half of it."""
-    from tacit.whole_file import write_whole
-
-    write_whole(path, json.dumps(document, indent=2))

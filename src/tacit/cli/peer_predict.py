@@ -10,8 +10,9 @@ import numpy as np
 
 from tacit.channels.peers.ensemble import Ensemble
 from tacit.channels.peers.library import Library
-from tacit.channels.peers.pact import Pact, pact_from_bytes
+from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.status import ensemble_of
+from tacit.cli.peer_words import pact_of
 from tacit.data.encode import Encoded
 from tacit.data.records import TableRecords, whole
 from tacit.data.unlabelled import features_alone, read_unlabelled
@@ -43,10 +44,7 @@ class Predicted:
 def predicted(network: str, file: Path, folder: Path | None, weigh: Path | None) -> Predicted:
     """By majority vote of all models here, one's own included; by `weigh`, records with labels,
     votes count more or less."""
-    where = folder or tacit_home() / "peers" / network
-    if not (where / "pact.json").exists():
-        raise InputError(f"{where}: there is no such peer. Start it with: tacit peer")
-    pact = pact_from_bytes((where / "pact.json").read_bytes())
+    where, pact = folder or tacit_home() / "peers" / network, pact_of(network, folder)
     return _said(pact, _ensemble(pact, where, weigh), file)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,16 @@ from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.peers.service import PeerService
 from tacit.channels.peers.status import status_of
+from tacit.channels.peers.vetting import set_aside_unsound
 from tacit.channels.studies.checks import parallel_problem
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
-from tacit.cli.peer import agreed_pact, contact, written
+from tacit.cli.peer import agreed_pact, contact
 from tacit.cli.peer_predict import OWN
+from tacit.cli.peer_words import pact_in_words, private_folder, write_private
 from tacit.cli.roles import Role
 from tacit.crypto.signing import SigningKey
-from tacit.errors import UsageError
+from tacit.errors import InputError, UsageError
 from tacit.home import ledger_path, tacit_home
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.policy import LeftOut
@@ -38,7 +39,6 @@ __all__ = ["run_peer"]
 
 EVERYWHERE = ("0.0.0.0", "::")
 STATUS = 2.0  # seconds between two looks at how it is going
-LOOK = 5.0  # cycles between two looks for new records
 STILL = 6  # cycles of rest, with nothing new, after which --until-rest ends
 UNMET = 10  # times as many for one that cannot take part, and has met nobody yet
 
@@ -47,10 +47,12 @@ def run_peer(as_json: bool, **options: Any) -> None:
     key = key_named(options["key_name"])
     pact = agreed_pact(options, key)
     folder = options["folder"] or tacit_home() / "peers" / pact.name
+    private_folder(folder)
     role = Role(pact, "peer", folder, as_json)
-    (folder / "pact.json").write_bytes(pact.to_bytes())
+    private_folder(folder)  # with what was just made
+    write_private(folder / "pact.json", pact.to_bytes())
     running = _Running(pact, key, folder, role, options)
-    people(as_json=True).print(_in_words(pact), markup=False)
+    people(as_json=True).print(pact_in_words(pact), markup=False)
     run(running.run())
     if as_json:
         print_document(running.status)
@@ -71,7 +73,7 @@ class _Running:
         self._holdings = Holdings(pact, options["data_path"], self._left_out)
         self._peer: Peer | None = None
         self._own: Any = None
-        self._noted = self._looked = 0.0
+        self._noted = 0.0
         self._dataset: str | None = None  # of the ledger; None: there is nothing to pay for
         self._met = False
         self._calm: float | None = None
@@ -86,6 +88,9 @@ class _Running:
 
     async def _take_part(self) -> None:
         host, port = _host_port(self._options["listen"], self._options["address"])
+        if self._options["new_part"] and not self._options["follow"]:
+            raise UsageError("--new-part begins another part of a file that grows: say --follow.")
+        set_aside_unsound(self._pact, self._library, self._role.tell)
         local, purse = self._part()  # what is wrong with it is said before anybody hears of us
         service = PeerService(self._pact, self._key, host, port, self._role.tell)
         await service.start()
@@ -129,9 +134,19 @@ class _Running:
         if self._options["data_path"] is None:
             return None, None
         if not self._found():
-            self._role.tell("too few records", needed=self._pact.smallest)
-            return None, None
+            raise InputError(self._too_few())
         return self._model()
+
+    def _too_few(self) -> str:
+        """Whoever takes part with records says to all that there are enough. How many there are
+        is private, so it is settled here, before anybody hears of us."""
+        new = "new " if self._options["new_part"] else ""
+        return (
+            f"{self._options['data_path']} has fewer than the {self._pact.smallest} {new}records "
+            f"that network {self._pact.name} needs of everybody who takes part with records. Start "
+            "without --data to get models and give none, and with it when there are enough."
+            f"{' To go on with the part before, leave --new-part out.' if new else ''}"
+        )
 
     @property
     def _payer(self) -> str:
@@ -151,7 +166,7 @@ class _Running:
             )
         local = self._holdings.trained()
         self._own = pact.averaged.model(local.vector, pact.schema)
-        _keep_private(self._folder / OWN, model_bytes(self._own, pact.averaged, pact.schema))
+        write_private(self._folder / OWN, model_bytes(self._own, pact.averaged, pact.schema))
         # New records are other records, but the same holder's; and one that is exchanged may be
         # among the old ones or among the new.
         apart = self._options["follow"] and parallel_problem(pact.promise) is None
@@ -171,13 +186,18 @@ class _Running:
         return local, purse
 
     def _found(self) -> bool:
-        """Whether there are records to train on; with --follow, first those of the noted part."""
+        """Whether there are records to train on; with --follow, those of the noted part. Another
+        part is begun when its owner says so, never because there are enough records: how many
+        there are would show in what we say of ourselves."""
         if not self._options["follow"]:
             return self._holdings.read()
-        if self._holdings.records is None and self._goes_on():
+        goes_on = self._goes_on()
+        if goes_on and not self._options["new_part"]:
             return True
         if not self._holdings.read():
             return False
+        if goes_on:
+            self._role.tell("new records", part=self._holdings.part)
         if self._library.used() is None:
             self._library.count_anew()
         self._note_used()
@@ -207,21 +227,9 @@ class _Running:
 
     def _each(self, now: float) -> bool:
         assert self._peer is not None
-        if self._options["follow"] and now - self._looked > LOOK * self._pact.cycle:
-            self._looked = now
-            self._look()
         if now - self._noted > STATUS:
             self.note()
         return bool(self._options["until_rest"]) and self._is_still(now)
-
-    def _look(self) -> None:
-        assert self._peer is not None
-        if self._peer.membership is not None:
-            return  # its group is still at work on the older ones
-        used = self._holdings.used
-        if self._found() and self._holdings.used > used:
-            self._role.tell("new records", part=self._holdings.part)
-            self._peer.renew(*self._model())
 
     def _is_still(self, now: float) -> bool:
         """At rest for some cycles, with nothing new. Who could take part waits for the first other:
@@ -248,14 +256,7 @@ class _Running:
             found["epsilon_spent"] = float(balance.spent.epsilon)
             found["epsilon_allowed"] = float(balance.allowed.epsilon)
         self.status = found
-        written(self._folder / "status.json", found)
-
-
-def _keep_private(path: Path, data: bytes) -> None:
-    """Our own model, without any noise: for our eyes only."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
+        write_private(self._folder / "status.json", found)
 
 
 def _host_port(text: str, address: str | None) -> tuple[str, int]:
@@ -269,16 +270,3 @@ def _host_port(text: str, address: str | None) -> tuple[str, int]:
             "--address https://host:port"
         )
     return host, int(port)
-
-
-def _in_words(pact: Pact) -> str:
-    """What one takes part in: read it before the first group is formed."""
-    goes = {"participants": "those who made it", "all": "all", "tags": "all who share its tag"}
-    group = f"groups of {pact.group_size}" if pact.group_size > 1 else "each for itself"
-    return (
-        f"network {pact.name}: {pact.question}\n"
-        f"one aggregation costs {pact.terms.epsilon:g} of ε and {pact.terms.delta:g} of δ per "
-        f"{pact.terms.unit}; {group}, of at least {pact.smallest} records each; a model goes to "
-        f"{goes[pact.publish]}\n"
-        f"digest {pact.digest}"
-    )

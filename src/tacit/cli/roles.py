@@ -61,11 +61,13 @@ SAID = {
     "file adopted": "{file}: an earlier version has noted that {records} of its records were used, "
     "and not which; they are taken to be the first ones",
     "reachable": "others reach you at {address}",
-    "too few records": "you have fewer than {needed} new records: you take part without data",
     "group begun": "group {group}: {holders} peers aggregate",
     "group let go": "group {group} is let go: {reason}",
     "at rest": "at rest: {reason}",
     "model refused": "refused a published model: {reason}",
+    "publication set aside": "warning: a stored publication ({id}) is set aside: {reason}",
+    "two results": "warning: two different results of group {group} are signed by {signer}: the "
+    "first stays, and one of them is not what the group released",
     "new records": "new records ({part}), with a budget of their own",
     "relay ready": "{relay} is ready",
     "roster closed": "the roster is closed: {people} people, {relays} relays",

@@ -22,6 +22,7 @@ from tacit.channels.crowd.certify import releases_of
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.exposure import require_listed
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import FORMAT as PACT_FORMAT
 from tacit.channels.peers.pact import Pact, pact_from_bytes
@@ -207,10 +208,12 @@ def _peers(cell: Cell) -> Answer:
         "terms": {**_promise(cell), **({"holders_per_person": 2} if cell.holders > 1 else {})},
         "group_size": 4,
         "smallest": 10,
+        "members": [_key(40 + number) for number in range(4)],  # pure promises need a list
         "schema": example.bare.to_dict(),
         **_unheard_of(cell),
     }
     pact: Pact = pact_from_bytes(msgspec.json.encode(document))
+    require_listed(pact)  # as whoever takes part does
     # As `tacit peer --follow`: new records are a part of their own only where they can be.
     apart = cell.windows and parallel_problem(pact.promise) is None
     seats = [_seat(pact, number) for number in range(pact.group_size)]

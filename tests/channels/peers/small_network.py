@@ -145,7 +145,12 @@ NUMBERS = count()  # no two members draw alike
 
 
 def member_of(
-    pact: Pact, place: int, initiator: int = 0, tag: str = "", purse: NotingPurse | None = None
+    pact: Pact,
+    place: int,
+    initiator: int = 0,
+    tag: str = "",
+    purse: NotingPurse | None = None,
+    number: int | None = None,
 ) -> Membership:
     """Somebody who has accepted an invitation to the group."""
     budget = (purse or NotingPurse()).budget(GROUP)
@@ -161,7 +166,7 @@ def member_of(
         budget,
         0.0,
         lambda event, **fields: None,
-        SeededRandomness(f"member {place} {next(NUMBERS)}"),
+        SeededRandomness(f"member {place} {next(NUMBERS) if number is None else -number}"),
     )
 
 
@@ -186,10 +191,11 @@ def reply_of(member: Membership, letter: Letter) -> Letter:
         case "invite":
             return Letter("accept", 0, write(Accept(member.seat)))
         case "form":
-            seed = member.form(read(Form, letter.body).seats, 0.0)
-            return Letter("reveal", 0, write(Reveal(member.group, seed)))
+            reveal: Reveal = member.form(read(Form, letter.body).seats, 0.0)
+            return Letter("reveal", 0, write(reveal))
         case _:
-            member.begin(read(Begin, letter.body).seeds, 0.0)
+            begin = read(Begin, letter.body)
+            member.begin(begin.seeds, begin.signatures, 0.0)
             return Letter("begun", 0)
 
 
@@ -205,7 +211,7 @@ def aggregated(members: list[Membership]) -> Publication:
         for member in members:
             for letter in member.turns(now):
                 core.tick(now)
-                member.told(letter, core.answer(member.party_key.public_key, letter, now), now)
+                member.told(letter, core.answer(member.seat.party, letter, now), now)
     found = [member.result for member in members]
     assert all(one == found[0] for one in found)
     assert found[0] is not None

@@ -42,8 +42,10 @@ def seats_of(members: list[Membership]) -> list[Seat]:
     return [member.seat for member in members]
 
 
-def formed(members: list[Membership]) -> list[bytes]:
-    return [member.form(seats_of(members), 0.0) for member in members]
+def formed(members: list[Membership]) -> tuple[list[bytes], list[str]]:
+    """Seeds and signatures, as an honest initiator lists them."""
+    found = [member.form(seats_of(members), 0.0) for member in members]
+    return [one.seed for one in found], [one.signature for one in found]
 
 
 def purse(member: Membership) -> NotingPurse:
@@ -54,16 +56,32 @@ def purse(member: Membership) -> NotingPurse:
 # ── forming ──
 
 
-def test_what_cannot_be_paid_is_not_promised() -> None:
-    with pytest.raises(Refused):
-        member_of(PACT, 1, purse=NotingPurse(0))
+def test_what_cannot_be_paid_is_not_revealed(members: list[Membership]) -> None:
+    """Nor is anybody told what is left; and the group is over for us."""
+    poor = member_of(PACT, 0, purse=NotingPurse(0))
+    others = [m for m in members if m.seat.descriptor.key != poor.seat.descriptor.key]
+    everyone = sorted([poor, *others], key=lambda m: m.seat.descriptor.key)
+    with pytest.raises(Refused, match=r"^we cannot take part any more\.$"):
+        poor.form(seats_of(everyone), 0.0)
+    assert poor.over
+    assert not poor.has_revealed
+    with pytest.raises(Refused, match="over for us"):
+        poor.form(seats_of(everyone), 0.0)
+
+
+def test_nothing_is_reserved_before_all_seats_are_known(members: list[Membership]) -> None:
+    assert all(not purse(member).held for member in members)
+    members[0].form(seats_of(members), 0.0)
+    assert purse(members[0]).held == {GROUP}
+    assert all(not purse(member).held for member in members[1:])
 
 
 def test_a_seat_has_a_key_of_its_own_and_hides_the_seed(members: list[Membership]) -> None:
     for member in members:
+        assert member.party_key is not None
         assert member.party_key.public_key == member.seat.party
         assert member.seat.party != member.seat.descriptor.key
-        seed = member.form(seats_of(members), 0.0)
+        seed = member.form(seats_of(members), 0.0).seed
         assert opens(member.seat.commitment, seed)
         assert seed.hex() not in str(member.seat)
     assert len({member.seat.party for member in members}) == 4
@@ -104,16 +122,17 @@ def test_it_refuses_forged_seats(members: list[Membership]) -> None:
     for bad in (forged, seats[:3], [*seats, member_of(PACT, 6).seat], [*seats[:3], seats[2]]):
         with pytest.raises(CheckFailed):
             members[3].form(bad, 0.0)
-    assert purse(members[3]).held == {GROUP}  # still there: the right list may come
+    assert not purse(members[3]).held  # nothing was written
+    assert not members[3].over  # the right list may come
 
 
 # ── beginning ──
 
 
 def test_the_curator_is_whom_everyones_seeds_name(members: list[Membership]) -> None:
-    seeds = formed(members)
+    seeds, signatures = formed(members)
     for member in members:
-        member.begin(seeds, 0.0)
+        member.begin(seeds, signatures, 0.0)
     place = curator_of(PACT, GROUP, seats_of(members), seeds)
     assert [member.curator is not None for member in members] == [i == place for i in range(4)]
     studies = {member.study.digest for member in members if member.study}
@@ -125,24 +144,27 @@ def test_the_curator_is_whom_everyones_seeds_name(members: list[Membership]) -> 
 
 def test_it_begins_after_forming_and_with_committed_seeds(members: list[Membership]) -> None:
     with pytest.raises(Refused, match="not been formed yet"):
-        members[0].begin([b"s" * 32] * 4, 0.0)
-    seeds = formed(members)
+        members[0].begin([b"s" * 32] * 4, [""] * 4, 0.0)
+    seeds, signatures = formed(members)
     with pytest.raises(CheckFailed, match="not what it committed to"):
-        members[0].begin([*seeds[:3], b"s" * 32], 0.0)
+        members[0].begin([*seeds[:3], b"s" * 32], signatures, 0.0)
     with pytest.raises(CheckFailed, match="not everybody's part"):
-        members[0].begin(seeds[:3], 0.0)
+        members[0].begin(seeds[:3], signatures[:3], 0.0)
+    for bad in (signatures[:3], signatures[::-1], ["", *signatures[1:]], ["zz"] * 4):
+        with pytest.raises(CheckFailed, match="part"):
+            members[0].begin(seeds, bad, 0.0)
     assert members[0].study is None
-    members[0].begin(seeds, 0.0)
+    members[0].begin(seeds, signatures, 0.0)
 
 
 def test_it_begins_once(members: list[Membership]) -> None:
-    seeds = formed(members)
-    members[0].begin(seeds, 0.0)
+    seeds, signatures = formed(members)
+    members[0].begin(seeds, signatures, 0.0)
     study = members[0].study
-    members[0].begin(seeds, 1.0)  # told twice
+    members[0].begin(seeds, signatures, 1.0)  # told twice
     assert members[0].study is study
     with pytest.raises(Refused, match="begun with other seeds"):
-        members[0].begin(seeds[::-1], 1.0)
+        members[0].begin(seeds[::-1], signatures[::-1], 1.0)
 
 
 # ── the aggregation ──
@@ -162,9 +184,9 @@ def test_a_group_ends_with_one_publication_that_all_have_paid_for(group_size: in
 
 
 def test_nothing_is_paid_until_something_is_revealed(members: list[Membership]) -> None:
+    formed(members)
     members[0].let_go("nobody came")
     assert (purse(members[0]).paid, purse(members[0]).given_back) == ({}, [GROUP])
-    formed(members)
     members[1].let_go("somebody did not reveal")
     members[1].let_go("told twice")
     assert (purse(members[1]).paid, purse(members[1]).given_back) == ({}, [GROUP])
@@ -180,7 +202,7 @@ def test_what_was_begun_is_paid_without_a_model_too() -> None:
         for member in members:
             for letter in member.turns(float(now)):
                 core.tick(now)
-                reply = core.answer(member.party_key.public_key, letter, now)
+                reply = core.answer(member.seat.party, letter, now)
                 lost = reply.kind == "model"
                 member.told(letter, Unreachable("gone.") if lost else reply, now)
     assert core.is_over
@@ -211,8 +233,8 @@ def test_it_waits_for_a_time_and_no_longer(members: list[Membership]) -> None:
     member = members[0]
     accepted = member.moment
     assert PATIENCE < accepted < 10 * PATIENCE
-    seeds = formed(members)
-    member.begin(seeds, accepted)
+    seeds, signatures = formed(members)
+    member.begin(seeds, signatures, accepted)
     assert member.moment == 0.0  # a turn is due
     member.turns(accepted)
     assert accepted < member.moment < accepted + 10 * PATIENCE

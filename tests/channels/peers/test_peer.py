@@ -28,6 +28,7 @@ from small_network import (
 )
 
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.errands import Errand
 from tacit.channels.peers.initiation import Initiation
 from tacit.channels.peers.letters import (
     Accept,
@@ -42,7 +43,7 @@ from tacit.channels.peers.letters import (
     Want,
 )
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.peer import Errand, Peer
+from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.publication import Publication
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.peers.view import Sighting
@@ -104,6 +105,15 @@ def test_it_accepts_and_repeats_itself() -> None:
     assert peer.membership.seat == seat
 
 
+@pytest.mark.parametrize(
+    "group", ["", "x", "5A" * 32, GROUP + "0", "\x1b[2J" + GROUP[4:], GROUP[:-1] + "\n"]
+)
+def test_a_group_is_named_by_a_number(group: str) -> None:
+    peer = peer_of(PACT, 1)
+    assert isinstance(answered(peer, *invitation(group=group)), InputError)
+    assert peer.membership is None
+
+
 def test_one_group_at_a_time() -> None:
     peer = peer_of(PACT, 1)
     answered(peer, *invitation())
@@ -149,6 +159,14 @@ def test_less_than_one_aggregation_in_the_ledger_is_too_little(tmp_path: Path) -
     reply = answered(peer, *invitation())
     assert isinstance(reply, Letter)
     assert reply.kind == "accept"
+    assert (
+        ledger.balance("clinic", "record").reserved.epsilon == 0
+    )  # not before the others are known
+    assert not ledger.open_spends()
+    seats = [member_of(PACT, place).seat for place in (0, 2, 3)]
+    seats.append(read(Accept, reply.body).seat)
+    form = Form(GROUP, sorted(seats, key=lambda seat: seat.descriptor.key))
+    peer.answer(key_of(0).public_key, Letter("form", 0, write(form)), 0.0)
     assert ledger.balance("clinic", "record").reserved.epsilon == 1
 
 
@@ -178,14 +196,15 @@ def test_only_the_initiator_forms_and_begins() -> None:
     seats = sorted([own.seat, *seats], key=lambda seat: seat.descriptor.key)
     form = Letter("form", 0, write(Form(GROUP, seats)))
     assert isinstance(answered(peers[0], key_of(2).public_key, form), Refused)
-    seeds = {
-        peer.key: read(Reveal, peer.answer(key_of(0).public_key, form, 0.0).body).seed
-        for peer in peers
+    said = {
+        peer.key: read(Reveal, peer.answer(key_of(0).public_key, form, 0.0).body) for peer in peers
     }
-    seeds[key_of(0).public_key] = own.form(seats, 0.0)
-    begin = Letter("begin", 0, write(Begin(GROUP, [seeds[s.descriptor.key] for s in seats])))
+    said[key_of(0).public_key] = own.form(seats, 0.0)
+    seeds = [said[s.descriptor.key].seed for s in seats]
+    signatures = [said[s.descriptor.key].signature for s in seats]
+    begin = Letter("begin", 0, write(Begin(GROUP, seeds, signatures)))
     assert isinstance(answered(peers[0], key_of(2).public_key, begin), Refused)
-    elsewhere = Letter("begin", 0, write(Begin(OTHER_GROUP, list(seeds.values()))))
+    elsewhere = Letter("begin", 0, write(Begin(OTHER_GROUP, seeds, signatures)))
     assert isinstance(answered(peers[0], key_of(0).public_key, elsewhere), Refused)
     assert peers[0].answer(key_of(0).public_key, begin, 0.0).kind == "begun"
 
@@ -223,7 +242,7 @@ def test_answers_to_an_attempt_that_was_given_up_are_not_the_next_ones() -> None
     peer = acquainted(peer_of(PACT, 0, purse), 1, 2, 3)
     old = started(peer)
     peer.tick(1000.0)  # it took too long
-    assert purse.given_back
+    assert not purse.held
     acquainted(peer, 1, 2, 3, now=1000.0)
     new: list[Errand] = []
     now = 1000.0
@@ -259,6 +278,9 @@ def test_a_group_that_dissolves_costs_nobody_anything() -> None:
         reply = peers[errand.to.key].answer(first.key, errand.letter, 100.0)
         forming += first.told(errand, reply, 100.0)
     assert [errand.letter.kind for errand in forming] == ["form"] * 3
+    assert [bool(purse.held) for purse in purses] == [True, False, False, False]
+    for errand in forming:
+        peers[errand.to.key].answer(first.key, errand.letter, 100.0)
     assert all(purse.held for purse in purses)
     first.told(forming[0], Refused("no."), 100.0)  # it does not reveal
     assert first.membership is None
@@ -447,7 +469,8 @@ def test_whoever_has_accepted_is_free_when_the_group_is_called_off() -> None:
     assert peer.membership is not None
     assert peer.answer(key_of(0).public_key, off, 1.0).kind == "noted"
     assert peer.membership is None
-    assert purse.given_back == [GROUP]
+    assert not purse.held
+    assert not purse.given_back  # there was nothing to give back yet
 
 
 def test_an_initiator_calls_off_what_does_not_come_together() -> None:

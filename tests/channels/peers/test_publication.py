@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -29,7 +30,7 @@ from tacit.channels.consortium.protocols import terms_of
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.peers.seats import curator_of, group_study, seated
-from tacit.channels.peers.solo import published_alone
+from tacit.channels.peers.solo import published_alone, sole_party
 from tacit.channels.roles.letters import write
 from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CertificateInvalid, CheckFailed, InputError, TacitError
@@ -184,7 +185,8 @@ def test_one_aggregation_has_one_name() -> None:
 def alone() -> tuple[Pact, Publication]:
     pact = pact_of(group_size=1)
     own = descriptor_of(pact, 0)
-    seat = seated(pact, GROUP, "", key_of(0), own, key_of("p").public_key, b"s" * 32)
+    party = sole_party(GROUP, own.key)
+    seat = seated(pact, GROUP, "", key_of(0), own, party, b"s" * 32)
     model, text = published_alone(pact, GROUP, seat, key_of(0), LOCAL)
     return pact, Publication(GROUP, "", [seat], [], model, text)
 
@@ -215,6 +217,9 @@ def test_the_same_bytes_are_checked_once_and_others_again(monkeypatch: pytest.Mo
 
     monkeypatch.setitem(checked.__globals__, "checked_seats", counting)
     body = write(publication)
+    assert checked(pact, body) == publication
+    assert not looked  # its members have checked it
+    checked.__globals__["_KNOWN"].clear()
     assert checked(pact, body) == checked(pact, body)
     assert len(looked) == 1
     forged = write(replace(publication, seeds=[]))
@@ -222,3 +227,23 @@ def test_the_same_bytes_are_checked_once_and_others_again(monkeypatch: pytest.Mo
         with pytest.raises(CheckFailed):
             checked(pact, forged)
     assert len(looked) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_bytes_are_refused_and_raise_nothing_else(seed: int) -> None:
+    """Bits that flip, pieces that are lost, doubled or exchanged: none of it is believed."""
+    chance, body = random.Random(f"bytes {seed}"), write(published())
+    for _ in range(120):
+        bad, place = bytearray(body), chance.randrange(len(body))
+        match chance.randrange(4):
+            case 0:
+                bad[place] ^= 1 << chance.randrange(8)
+            case 1:
+                del bad[place : place + chance.randrange(1, 60)]
+            case 2:
+                bad[place:place] = bad[place : place + chance.randrange(1, 60)]
+            case _:
+                bad[place : place + 8] = chance.randbytes(8)
+        if bytes(bad) != body:
+            with pytest.raises(TacitError):
+                checked(PACT, bytes(bad))

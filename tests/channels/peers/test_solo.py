@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_network import GROUP, LOCAL, SCHEMA, descriptor_of, key_of, pact_of
 
 from tacit.channels.peers.seats import seated
-from tacit.channels.peers.solo import check_solo, published_alone
+from tacit.channels.peers.solo import check_solo, published_alone, sole_party
 from tacit.channels.studies.tables import Terms
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import digest
@@ -24,7 +24,8 @@ from tacit.privacy.promise import Promise
 from tacit.programs.model_file import model_from_bytes
 
 PACT = pact_of(group_size=1)
-SEAT = seated(PACT, GROUP, "", key_of(0), descriptor_of(PACT, 0), key_of("p").public_key, b"s" * 32)
+OWN = sole_party(GROUP, key_of(0).public_key)
+SEAT = seated(PACT, GROUP, "", key_of(0), descriptor_of(PACT, 0), OWN, b"s" * 32)
 
 
 def alone(seed: object = 1) -> tuple[bytes, str]:
@@ -71,7 +72,7 @@ def test_less_noise_than_the_pact_asks_for_is_refused() -> None:
     own = descriptor_of(cheap, 0)
     seat = seated(cheap, GROUP, "", key_of(0), own, SEAT.party, b"s" * 32)
     model, text = published_alone(cheap, GROUP, seat, key_of(0), LOCAL)
-    with pytest.raises(CheckFailed, match="not released as the pact says"):
+    with pytest.raises(CheckFailed, match="is not what follows"):
         check_solo(PACT, GROUP, SEAT, model, text)
     lied = replace(Certificate.from_json(text), promise=PACT.promise).signed(key_of(0)).to_json()
     with pytest.raises(CertificateInvalid, match="more than the promised"):
@@ -85,8 +86,8 @@ def test_another_group_another_peer_another_model() -> None:
     with pytest.raises(CertificateInvalid):
         check_solo(PACT, GROUP, SEAT, alone(2)[0], text)
     other = seated(PACT, GROUP, "", key_of(1), descriptor_of(PACT, 1), SEAT.party, b"s" * 32)
-    with pytest.raises(CertificateInvalid):
+    with pytest.raises(CheckFailed, match="under a name that is not its own"):
         check_solo(PACT, GROUP, other, model, text)
     forged = replace(Certificate.from_json(text), program_digest="00" * 32).signed(key_of(0))
-    with pytest.raises(CheckFailed, match="not released as the pact says"):
+    with pytest.raises(CheckFailed, match="is not what follows"):
         check_solo(PACT, GROUP, SEAT, model, forged.to_json())

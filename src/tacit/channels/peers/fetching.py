@@ -1,7 +1,9 @@
 """Fetching what others have published: each publication once, checked before it is kept.
 
 In every exchange of views both sides say what they have, and whoever greeted asks for what it
-lacks. So models spread like a rumour, and nobody gets one twice.
+lacks. So models spread like a rumour, and nobody gets one twice. What came first under a name
+stays; where another has something else under it, that is fetched too, compared, and said: only a
+curator, or the owner of a model of its own, can have signed both.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 from tacit.channels.peers.letters import Gossip, Models, Want
 from tacit.channels.peers.library import AT_ONCE, Library
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.publication import checked
+from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.errors import InputError, Refused, TacitError
+from tacit.privacy.certificate import Certificate
 
 __all__ = ["Fetching"]
+
+
+COMPARED = 4096  # other contents that were asked for, the latest so many: each once
 
 
 class Fetching:
@@ -23,21 +29,40 @@ class Fetching:
     def __init__(self, pact: Pact, library: Library, tags: tuple[str, ...], tell: Tell) -> None:
         self._pact, self._library, self._tags, self._tell = pact, library, tags, tell
         self._asked: set[str] = set()  # on their way here
+        self._compared: dict[tuple[str, str], None] = {}  # oldest first
 
     @property
     def has(self) -> dict[str, str]:
         """What others may ask for, with its tags."""
         return {} if self._pact.publish == "participants" else self._library.ids()
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """What it is, in a few digits each."""
+        return {} if self._pact.publish == "participants" else self._library.contents()
+
     def request(self, said: Gossip) -> Letter | None:
-        """A letter for what the other has and we lack, if there is such."""
+        """A letter for what the other has and we lack, or have otherwise, if there is such."""
+        if self._pact.publish == "participants":
+            return None
         wanted = [id for id, tag in said.has.items() if not tag or tag in self._tags]
         lacking = [id for id in self._library.lacking(wanted) if id not in self._asked]
-        if not lacking:
+        asked = (lacking + self._otherwise(said))[:AT_ONCE]
+        if not asked:
             return None
-        asked = lacking[:AT_ONCE]
         self._asked.update(asked)
         return Letter("models", 0, write(Want(asked)))
+
+    def _otherwise(self, said: Gossip) -> list[str]:
+        """What the other has under a name of ours. By content: who lies about one cannot keep us
+        from asking for another."""
+        own, known = self.contents, self._compared
+        other = [pair for pair in said.contents.items() if own.get(pair[0], pair[1]) != pair[1]]
+        found = [pair for pair in other if pair not in known][:AT_ONCE]
+        known.update(dict.fromkeys(found))
+        while len(known) > COMPARED:
+            known.pop(next(iter(known)))
+        return [id for id, _ in found]
 
     def answer(self, letter: Letter) -> Letter:
         """What was asked for, as far as it is here."""
@@ -67,6 +92,15 @@ class Fetching:
             self._tell("model refused", reason=str(error))
             return
         id, tag = publication.id, publication.tag
-        wanted_here = id in wanted and (not tag or tag in self._tags)
-        if wanted_here and self._library.add(id, tag, False, body, now):
+        if id not in wanted or (tag and tag not in self._tags):
+            return
+        if self._library.add(id, tag, False, body, now):
             self._tell("model received", group=publication.group[:16])
+        else:
+            self.compare(publication, body)
+
+    def compare(self, publication: Publication, body: bytes) -> None:
+        """Say so if something else is here under the same name."""
+        if self._library.body(publication.id) != body:
+            signer = Certificate.from_json(publication.certificate).public_key
+            self._tell("two results", group=publication.group[:16], signer=signer)

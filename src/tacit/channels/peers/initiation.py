@@ -14,7 +14,7 @@ from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Accept, Begin, Decline, Form, Invite, Off, Reveal, Seat
 from tacit.channels.peers.membership import Membership
 from tacit.channels.roles.letters import Letter, read, write
-from tacit.errors import CheckFailed, InputError, TacitError, Unreachable
+from tacit.errors import CheckFailed, TacitError, Unreachable
 
 __all__ = ["Initiation", "called_off"]
 
@@ -32,7 +32,7 @@ class Initiation:
         self._met: set[str] = {own.key}
         self._waiting: set[str] = set()
         self._seats: dict[str, Seat] = {own.key: membership.seat}
-        self._seeds: dict[str, bytes] = {}
+        self._reveals: dict[str, Reveal] = {}
         self.failed = ""
         self.busy = 0  # so many declined who may accept another time
 
@@ -59,7 +59,7 @@ class Initiation:
                     return self._revealed(to, reply, now)
                 case _:
                     return self._begun(to, reply)
-        except (CheckFailed, InputError) as error:
+        except TacitError as error:
             return self._fail(str(error))
 
     # ── inviting ──
@@ -88,7 +88,7 @@ class Initiation:
             return []
         self._step = "forming"
         seats = self._list
-        self._seeds[self._own.key] = self._mine.form(seats, now)
+        self._reveals[self._own.key] = self._mine.form(seats, now)
         return self._to_all(Letter("form", 0, write(Form(self.group, seats))))
 
     @property
@@ -104,14 +104,14 @@ class Initiation:
             return [(to, self._letter)]
         if not isinstance(reply, Letter) or reply.kind != "reveal":
             return self._fail("a member did not reveal its part of the drawing")
-        self._seeds[to.key] = read(Reveal, reply.body).seed
-        if len(self._seeds) < len(self._seats):
+        self._reveals[to.key] = read(Reveal, reply.body)
+        if len(self._reveals) < len(self._seats):
             return []
+        reveals = [self._reveals[key] for key in sorted(self._seats)]
+        seeds, signatures = [r.seed for r in reveals], [r.signature for r in reveals]
+        self._mine.begin(seeds, signatures, now)  # refuses what the others would refuse
         self._step = "beginning"
-        seeds = [self._seeds[key] for key in sorted(self._seats)]
-        letters = self._to_all(Letter("begin", 0, write(Begin(self.group, seeds))))
-        self._mine.begin(seeds, now)
-        return letters
+        return self._to_all(Letter("begin", 0, write(Begin(self.group, seeds, signatures))))
 
     def _begun(self, to: Descriptor, reply: Letter | TacitError) -> list[tuple[Descriptor, Letter]]:
         """Whoever does not begin is missed by the curator."""

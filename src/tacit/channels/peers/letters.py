@@ -37,10 +37,12 @@ MOST_BYTES = 2**24  # of any letter
 
 
 class Gossip(msgspec.Struct, frozen=True):
-    """`has`: the publications that may be asked for, each with its tag ("" for all)."""
+    """`has`: the publications that may be asked for, each with its tag ("" for all). `contents`:
+    the beginning of the digest of each, so that two of one name are noticed."""
 
     view: list[Sighting]
     has: dict[str, str]
+    contents: dict[str, str] = {}
 
 
 class Want(msgspec.Struct, frozen=True):
@@ -85,8 +87,11 @@ class Form(msgspec.Struct, frozen=True):
 
 
 class Reveal(msgspec.Struct, frozen=True):
+    """Signed with the party key, for one list of seats: others are shown the signature."""
+
     group: str
     seed: bytes
+    signature: str = ""
 
 
 class Off(msgspec.Struct, frozen=True):
@@ -96,7 +101,8 @@ class Off(msgspec.Struct, frozen=True):
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """The seeds of all seats, in their order."""
+    """What everyone has revealed, in the order of the seats."""
 
     group: str
     seeds: list[bytes]
+    signatures: list[str] = []

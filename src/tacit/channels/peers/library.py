@@ -8,6 +8,7 @@ then, which is charged beside the first.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +16,25 @@ from typing import ClassVar
 
 from tacit.channels.roles.store import Store
 
-__all__ = ["Library", "UsedPart"]
+__all__ = ["Library", "UsedPart", "content_of"]
 
 AT_ONCE = 16  # publications in one letter
 PARTS = (
     "CREATE TABLE used (first INTEGER NOT NULL, used INTEGER NOT NULL, mark TEXT NOT NULL)",
     "CREATE TABLE partition (name TEXT NOT NULL)",
 )
+# What cannot be read, or does not pass the check: it stays to be looked at, and is not offered.
+ASIDE = "CREATE TABLE aside (id TEXT PRIMARY KEY, body BLOB NOT NULL, reason TEXT NOT NULL)"
 # A name for a partition that the ledger knows no part of yet.
 ANEW = (
     "DELETE FROM partition",
     "INSERT INTO partition VALUES (lower(hex(randomblob(16))))",
 )
+
+
+def content_of(body: bytes) -> str:
+    """Enough of a digest to notice that two bodies differ."""
+    return hashlib.sha256(body).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +52,19 @@ class Library(Store):
     page_bytes = 16384
     goes_on = True  # what is lost is public, and fetched again; parts are counted anew
     forgets = ANEW
-    version = 3
-    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {2: PARTS}
+    version = 4
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {2: PARTS, 3: (ASIDE,)}
     tables = (
         "CREATE TABLE publication (id TEXT PRIMARY KEY, tag TEXT NOT NULL, mine INTEGER NOT NULL,"
         " body BLOB NOT NULL, at REAL NOT NULL)",
         *PARTS,
+        ASIDE,
     )
 
     def __init__(self, path: str | Path, study: str, at_work: bool = False) -> None:
         """`at_work`: for a peer that takes part, one at a time. Others read it beside that one."""
         self.alone = at_work
+        self._contents: dict[str, str] = {}
         super().__init__(path, study)
 
     @property
@@ -91,6 +101,20 @@ class Library(Store):
             self.database.execute("UPDATE publication SET mine = 1 WHERE id = ?", (id,))
         return found.rowcount > 0
 
+    def set_aside(self, id: str, reason: str) -> None:
+        """Keep it no longer as a publication."""
+        with self.transaction():
+            self.database.execute(
+                "INSERT OR REPLACE INTO aside SELECT id, body, ? FROM publication WHERE id = ?",
+                (reason, id),
+            )
+            self.database.execute("DELETE FROM publication WHERE id = ?", (id,))
+        self._contents.pop(id, None)
+
+    def aside(self) -> list[tuple[bytes, str]]:
+        """What was set aside, and why."""
+        return self.database.execute("SELECT body, reason FROM aside ORDER BY id").fetchall()
+
     def ids(self) -> dict[str, str]:
         """All, with their tags."""
         rows = self.database.execute("SELECT id, tag FROM publication ORDER BY id")
@@ -100,9 +124,20 @@ class Library(Store):
         """Those of the wanted ones that are here, so many as fit one letter."""
         found = []
         for id in list(wanted)[:AT_ONCE]:
-            row = self.database.execute("SELECT body FROM publication WHERE id = ?", (id,))
-            found += [body for (body,) in row]
+            body = self.body(id)
+            found += [] if body is None else [body]
         return found
+
+    def contents(self) -> dict[str, str]:
+        """The beginning of a digest of each body, by id."""
+        known = self.ids()
+        for id in known.keys() - self._contents.keys():
+            self._contents[id] = content_of(self.body(id) or b"")
+        return {id: self._contents[id] for id in known}
+
+    def body(self, id: str) -> bytes | None:
+        row = self.database.execute("SELECT body FROM publication WHERE id = ?", (id,)).fetchone()
+        return None if row is None else bytes(row[0])
 
     def all(self) -> list[tuple[bytes, bool, float]]:
         """Bodies in the order in which they came, whether we took part, and when they came."""

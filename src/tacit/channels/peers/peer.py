@@ -8,58 +8,39 @@ back once, with a reply or an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from tacit.channels.consortium.curator import Curator
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.errands import Errand
+from tacit.channels.peers.exposure import require_listed
 from tacit.channels.peers.fetching import Fetching
+from tacit.channels.peers.gossiping import Gossiping
+from tacit.channels.peers.handing_out import HandingOut
 from tacit.channels.peers.initiation import Initiation, called_off
-from tacit.channels.peers.letters import (
-    Accept,
-    Begin,
-    Decline,
-    Form,
-    Gossip,
-    Invite,
-    Off,
-    Reveal,
-)
+from tacit.channels.peers.inviters import Inviters
+from tacit.channels.peers.letters import Accept, Begin, Decline, Form, Invite, Off
 from tacit.channels.peers.library import Library
 from tacit.channels.peers.membership import Membership
 from tacit.channels.peers.pact import Pact
-from tacit.channels.peers.publication import Publication
+from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.peers.purse import Purse
-from tacit.channels.peers.seats import said_by_its_owner, seated
-from tacit.channels.peers.solo import published_alone
+from tacit.channels.peers.rest import Rest
+from tacit.channels.peers.seats import NAME, said_by_its_owner
+from tacit.channels.peers.solo import publication_alone
 from tacit.channels.peers.view import View
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.sharing import fresh_seed
-from tacit.crypto.signing import SigningKey, digest
+from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, Refused, TacitError, Unreachable
 from tacit.privacy.noise import uniform_below
 
 __all__ = ["Errand", "Peer"]
 
 OLDEST = 30  # cycles after which a descriptor is given up
-RECALL = 8  # one exchange of so many goes to somebody met at any time
 LONGEST_WAIT = 8  # cycles before the next attempt at a group, at most; drawn at random
-QUIET = 12  # attempts in a row that found nobody before a peer says it has come to rest
-FINISHED = 4  # groups whose model a curator still gives to members whose answer was lost
-
-
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """A letter to carry. `member`: to the curator of this group, under its study and party key.
-    `group`: that it brings together."""
-
-    to: Descriptor
-    letter: Letter
-    member: Membership | None = None
-    group: str = ""
 
 
 class Peer:
@@ -88,6 +69,7 @@ class Peer:
     ) -> None:
         if not pact.admits(key.public_key):
             raise Refused(f"network {pact.name}: this key is not among those that may take part.")
+        require_listed(pact)
         self.pact, self.library, self._address = pact, library, address
         self.key, self._key = key.public_key, key
         self._purse, self._local, self._tags = purse, local, tuple(sorted(set(tags)))
@@ -105,12 +87,11 @@ class Peer:
         self._fetching = Fetching(pact, library, self._tags, tell)
         self._gossips = now + self._soon(1.0)
         self._starts_at = now + self._soon(LONGEST_WAIT)
-        self._alone_in_vain = 0
         self.groups = 0
-        self.rests = False
-        self._exchanges = 0
-        self._entrance: Descriptor | None = None
-        self._finished: dict[str, Curator] = {}  # by the digest of the study, oldest first
+        self._rest = Rest(tell)
+        self._inviters = Inviters(pact.cycle, pact.patience)
+        self._gossiping = Gossiping(self.view, self._fetching, self.descriptor, tell)
+        self._handing_out = HandingOut()
 
     # ── what it says of itself ──
 
@@ -128,9 +109,14 @@ class Peer:
         )
 
     def renew(self, local: Local | None, purse: Purse | None) -> None:
-        """New records have come: another model, and a budget of its own."""
+        """Another part was begun, by its owner's word: another model, and a budget of its own."""
         self._local, self._purse = local, purse
-        self.rests, self._alone_in_vain = False, 0
+        self._rest.end()
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing more can happen for now."""
+        return self._rest.is_on
 
     @property
     def deadline(self) -> float:
@@ -138,10 +124,6 @@ class Peer:
         moments = [self._gossips]
         if self.membership is not None:
             moments.append(self.membership.moment)
-            curator = self.membership.curator
-            waits = curator is not None and not curator.is_over and curator.failure is None
-            if curator is not None and waits and curator.deadline is not None:
-                moments.append(curator.deadline)
         elif self._starts and self.able and not self.rests:
             moments.append(self._starts_at)
         return min(moments)
@@ -154,7 +136,7 @@ class Peer:
         if now >= self._gossips:
             self._rest_or_wake()
             self._gossips = now + self.pact.cycle * (0.5 + self._chance())
-            found += self._gossip(now)
+            found += self._gossiping.exchange(now)
         if self.membership is None and now >= self._starts_at:
             found += self._start(now)
         return found
@@ -165,11 +147,12 @@ class Peer:
             return []
         if member.curator is not None:
             member.curator.tick(now)
+            self._handing_out.keep(member.curator, now)
             if member.curator.failure is not None:
                 member.let_go(str(member.curator.failure))
-        if member.result is not None:
+        if member.result is not None and not member.over:
             self._publish(member.result, now)
-            member.over = True
+            member.end()
         elif now >= member.deadline:
             member.let_go("it took too long")
         if self._initiation is not None and self._initiation.failed:
@@ -180,10 +163,8 @@ class Peer:
         return self._turns(member, now)
 
     def _leave(self, member: Membership, now: float) -> None:
-        if member.study is not None and member.curator is not None and member.curator.is_over:
-            self._finished[member.study.digest] = member.curator
-            while len(self._finished) > FINISHED:
-                self._finished.pop(next(iter(self._finished)))
+        if member.initiator != self.key:
+            self._inviters.left(member, now)
         self.membership = self._initiation = None
         self._starts_at = now + self._soon(LONGEST_WAIT)
 
@@ -194,23 +175,9 @@ class Peer:
         to = Descriptor(curator.key, curator.address, 0, (), True)
         return [Errand(to, letter, member) for letter in member.turns(now)]
 
-    # ── gossip ──
-
-    def _gossip(self, now: float) -> list[Errand]:
-        self._exchanges += 1
-        recalled = self.view.recall() if self._exchanges % RECALL == 0 else None
-        to = recalled or self.view.pick() or self.view.recall() or self._entrance
-        return [] if to is None else [self.greet(to, now)]
-
     def greet(self, to: Descriptor, now: float) -> Errand:
-        """An exchange with somebody. The first one, of whom we were told to begin with, is greeted
-        again as long as nobody else is known: a lost letter must not keep us out."""
-        self._entrance = self._entrance or to
-        return Errand(to, Letter("gossip", 0, write(self._offer(now))))
-
-    def _offer(self, now: float) -> Gossip:
-        view = self.view.offer(round(1000 * now), self.descriptor(now))
-        return Gossip(view, self._fetching.has)
+        """An exchange with somebody."""
+        return self._gossiping.greet(to, now)
 
     # ── groups ──
 
@@ -240,33 +207,17 @@ class Peer:
         assert self._initiation is not None
         assert self.membership is not None
         self.membership.let_go(self._initiation.failed)
-        self._note_attempt()
+        self._rest.failed(self._initiation)
         self._leave(self.membership, now)
-
-    def _note_attempt(self) -> None:
-        """Come to rest after many attempts that found nobody, and say so."""
-        assert self._initiation is not None
-        failed, busy = self._initiation.failed, self._initiation.busy
-        if not failed or busy:
-            self._alone_in_vain = 0
-            return
-        self._alone_in_vain += 1
-        if self._alone_in_vain >= QUIET:
-            self._rest("too few others are able to form a group")
-
-    def _rest(self, reason: str) -> None:
-        if not self.rests:
-            self.rests = True
-            self._tell("at rest", reason=reason)
 
     def _rest_or_wake(self) -> None:
         """Once a cycle: rest without budget, go on when there are others to go on with."""
         if self.membership is not None:
             return
         if not self.able:
-            self._rest("no records of its own, or no budget for another aggregation")
+            self._rest.begin("no records of its own, or no budget for another aggregation")
         elif self.rests and any(self._has_company(tag) for tag in self._common_tags):
-            self.rests, self._alone_in_vain = False, 0
+            self._rest.end()
 
     def _has_company(self, tag: str) -> bool:
         fitting = sum(_fits(one, tag) for one in self.view.descriptors)
@@ -301,22 +252,23 @@ class Peer:
     def _publish_alone(self, group: str, tag: str, now: float) -> None:
         assert self._local is not None
         assert self._purse is not None
-        budget = self._purse.budget(group)
+        budget, own = self._purse.budget(group), self.descriptor(now)
         budget.reserve(1)
-        party = digest(["tacit peers alone", group, self.key])
-        own, unused = self.descriptor(now), fresh_seed(self._randomness)
-        seat = seated(self.pact, group, tag, self._key, own, party, unused)
         budget.spend(1)
-        model, text = published_alone(
-            self.pact, group, seat, self._key, self._local, self._randomness
+        seat, model, text = publication_alone(
+            self.pact, group, tag, self._key, own, self._local, self._randomness
         )
         # First the model, then the bill: a full disk leaves no bill without a model.
         self._publish(Publication(group, tag, [seat], [], model, text), now)
         budget.settle(text)
 
     def _publish(self, publication: Publication, now: float) -> None:
+        """What others would refuse is not kept, whoever made it."""
+        body = write(publication)
+        checked(self.pact, body)
         self.groups += 1
-        self.library.add(publication.id, publication.tag, True, write(publication), now)
+        if not self.library.add(publication.id, publication.tag, True, body, now):
+            self._fetching.compare(publication, body)
         self._tell("model published", group=publication.group[:16])
 
     # ── what others ask ──
@@ -324,7 +276,7 @@ class Peer:
     def answer(self, sender: str, letter: Letter, now: float) -> Letter:
         """The reply to an authentic letter of the network."""
         answers: dict[str, Callable[[str, Letter, float], Letter]] = {
-            "gossip": self._answer_gossip,
+            "gossip": self._gossiping.answer,
             "models": lambda sender, letter, now: self._fetching.answer(letter),
             "invite": self._answer_invite,
             "form": self._answer_form,
@@ -339,46 +291,39 @@ class Peer:
 
     def answer_group(self, study: str, sender: str, letter: Letter, now: float) -> Letter:
         """As the curator of the group whose study has this digest."""
-        member, curator = self.membership, self._finished.get(study)
-        if member is not None and member.study is not None and member.study.digest == study:
-            curator = member.curator
-        if curator is None:
-            raise Unreachable("no such group is here, or not yet: ask again.")
+        member = self.membership
+        curator = None if member is None else member.curator
+        if curator is None or curator.study.digest != study:
+            return self._handing_out.answer(study, sender, letter)
         curator.tick(now)
         reply = curator.answer(sender, letter, now)
         curator.tick(now)
         return reply
 
-    def _answer_gossip(self, sender: str, letter: Letter, now: float) -> Letter:
-        said, own = read(Gossip, letter.body), self._offer(now)
-        self.view.merge(said.view, sender, round(1000 * now))  # models we fetch when we greet
-        return Letter("gossip", 0, write(own))
-
     def _answer_invite(self, sender: str, letter: Letter, now: float) -> Letter:
         invite = read(Invite, letter.body)
         if invite.initiator.key != sender or not self._admitted(invite.initiator):
             raise Refused("an invitation comes from its initiator.")
+        if not NAME.fullmatch(invite.group):
+            raise InputError("a group is named by 64 hexadecimal digits.")
         member = self.membership
         if member is not None:
             if (member.group, member.initiator) == (invite.group, sender):  # told twice
                 return Letter("accept", 0, write(Accept(member.seat)))
             return Letter("decline", 0, write(Decline("busy")))
-        if not self.able or invite.tag not in self._common_tags:
+        willing = self._inviters.welcome(sender, now) and invite.tag in self._common_tags
+        if not willing or not self.able:
             return Letter("decline", 0, write(Decline("unable")))
-        try:
-            self.membership = self._member(invite.group, invite.tag, sender, now)
-        except Refused:
-            return Letter("decline", 0, write(Decline("unable")))
+        self.membership = self._member(invite.group, invite.tag, sender, now)
         return Letter("accept", 0, write(Accept(self.membership.seat)))
 
     def _answer_form(self, sender: str, letter: Letter, now: float) -> Letter:
         form = read(Form, letter.body)
-        seed = self._in_group(form.group, sender).form(form.seats, now)
-        return Letter("reveal", 0, write(Reveal(form.group, seed)))
+        return Letter("reveal", 0, write(self._in_group(form.group, sender).form(form.seats, now)))
 
     def _answer_begin(self, sender: str, letter: Letter, now: float) -> Letter:
         begin = read(Begin, letter.body)
-        self._in_group(begin.group, sender).begin(begin.seeds, now)
+        self._in_group(begin.group, sender).begin(begin.seeds, begin.signatures, now)
         return Letter("begun", 0)
 
     def _answer_off(self, sender: str, letter: Letter, now: float) -> Letter:
@@ -404,26 +349,12 @@ class Peer:
             return self._tend_group(now) if errand.member is self.membership else []
         match errand.letter.kind:
             case "gossip":
-                return self._told_gossip(errand.to, reply, now)
+                return self._gossiping.told(errand.to, reply, now)
             case "models":
                 self._fetching.told(errand.letter, reply, now)
                 return []
             case _:
                 return self._told_group(errand, reply, now)
-
-    def _told_gossip(self, to: Descriptor, reply: Letter | TacitError, now: float) -> list[Errand]:
-        if not isinstance(reply, Letter):
-            if isinstance(reply, Unreachable):
-                self.view.forget(to.key)
-            return []
-        try:
-            said = read(Gossip, reply.body)
-            self.view.merge(said.view, to.key, round(1000 * now))
-        except TacitError as error:
-            self._tell("refused", kind="gossip", reason=str(error))
-            return []
-        request = self._fetching.request(said)
-        return [] if request is None else [Errand(to, request)]
 
     def _told_group(self, errand: Errand, reply: Letter | TacitError, now: float) -> list[Errand]:
         if isinstance(reply, Unreachable):
@@ -439,7 +370,8 @@ class Peer:
         if initiation.failed and self.membership is not None:
             self._give_up(now)
             return [Errand(to, letter) for to, letter in letters]
-        self._alone_in_vain = 0 if initiation.is_over else self._alone_in_vain
+        if initiation.is_over:
+            self._rest.succeeded()
         onward = [Errand(to, letter, group=errand.group) for to, letter in letters]
         return onward + self._tend_group(now)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal
+
+import msgspec
 
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
@@ -14,15 +18,21 @@ from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
 from tacit.errors import CheckFailed
 
 __all__ = [
+    "NAME",
+    "check_reveals",
     "checked_seats",
     "curator_of",
     "group_study",
+    "reveal_signature",
     "said_by_its_owner",
     "seated",
     "seats_digest",
 ]
 
 GATHER = 3  # times the patience of a step
+NAME = re.compile(r"[0-9a-f]{64}")  # of a group: it is shown to people, and stands in ledgers
+NAMED = 56  # hexadecimal digits of the digest of the seats in the name of a study
+Rules = Literal[1, 2]  # 1: of tacit 0.1, for what it has left on a disk; nothing new is made by it
 
 
 def seated(
@@ -30,12 +40,16 @@ def seated(
 ) -> Seat:
     """Our seat in a group: a fresh party key, and a commitment to our part of the drawing."""
     committed = commitment(seed)
-    said = _said(pact, group, tag, own.key, party, committed)
+    said = _said(pact, group, tag, own, party, committed, 2)
     return Seat(own, party, committed, key.sign(said))
 
 
-def checked_seats(pact: Pact, group: str, tag: str, seats: Sequence[Seat]) -> None:
+def checked_seats(
+    pact: Pact, group: str, tag: str, seats: Sequence[Seat], rules: Rules = 2
+) -> None:
     """CheckFailed unless these are as many different peers as the pact says, each by its word."""
+    if not NAME.fullmatch(group):
+        raise CheckFailed("a group is named by 64 hexadecimal digits.")
     if bool(tag) != (pact.publish == "tags"):
         raise CheckFailed("a group has a tag where the pact publishes by tags, and only there.")
     keys = [seat.descriptor.key for seat in seats]
@@ -46,7 +60,7 @@ def checked_seats(pact: Pact, group: str, tag: str, seats: Sequence[Seat]) -> No
         own = seat.descriptor
         if tag and tag not in own.tags:
             raise CheckFailed("a group has a tag that not all of its members have.")
-        said = _said(pact, group, tag, own.key, seat.party, seat.commitment)
+        said = _said(pact, group, tag, own, seat.party, seat.commitment, rules)
         if not (
             pact.admits(own.key)
             and said_by_its_owner(own, pact.digest)
@@ -61,28 +75,62 @@ def said_by_its_owner(descriptor: Descriptor, network: str) -> bool:
     return descriptor.holds(network)
 
 
-def seats_digest(pact: Pact, group: str, seats: Sequence[Seat]) -> str:
-    """What is revealed for: one list of seats of one group."""
-    signed = [seat.signature for seat in seats]
-    return digest(["tacit peers seats", pact.digest, group, signed])
+def seats_digest(pact: Pact, group: str, seats: Sequence[Seat], rules: Rules = 2) -> str:
+    """What is revealed for, and what the study is named by: one list of seats of one group.
+
+    All that a seat says goes in, not its signature alone: for a key that its owner has chosen badly
+    on purpose one signature can fit several messages.
+    """
+    if rules == 1:
+        signed = [seat.signature for seat in seats]
+        return digest(["tacit peers seats", pact.digest, group, signed])
+    whole = [msgspec.to_builtins(seat) for seat in seats]
+    return digest(["tacit peers seats 2", pact.digest, group, whole])
 
 
-def curator_of(pact: Pact, group: str, seats: Sequence[Seat], seeds: Sequence[bytes]) -> int:
+def reveal_signature(key: SigningKey, seats: str, seed: bytes) -> str:
+    """A member's word, by its party key, that it reveals this seed for the list of this digest."""
+    return key.sign(_revealed(seats, seed))
+
+
+def check_reveals(
+    seats: Sequence[Seat], listed: str, seeds: Sequence[bytes], signatures: Sequence[str]
+) -> None:
+    """CheckFailed unless everybody has revealed for the list that we have: an initiator that shows
+    different lists to different members cannot begin with any of them."""
+    if not len(seats) == len(seeds) == len(signatures):
+        raise CheckFailed("not everybody's part of the drawing is there.")
+    for seat, seed, signature in zip(seats, seeds, signatures, strict=True):
+        if not signed_by(seat.party, signature, _revealed(listed, seed)):
+            raise CheckFailed("somebody has not revealed its part for this list of members.")
+
+
+def curator_of(
+    pact: Pact, group: str, seats: Sequence[Seat], seeds: Sequence[bytes], rules: Rules = 2
+) -> int:
     """The place of the curator, by everyone's seeds; CheckFailed if one was not committed to."""
     if len(seeds) != len(seats):
         raise CheckFailed("not everybody's part of the drawing is there.")
     for seat, seed in zip(seats, seeds, strict=True):
         if not opens(seat.commitment, seed):
             raise CheckFailed("somebody's part of the drawing is not what it committed to.")
-    context = bytes.fromhex(seats_digest(pact, group, seats))
+    context = bytes.fromhex(seats_digest(pact, group, seats, rules))
     return int(order(joint_seed(seeds, context), "curator", len(seats))[0])
 
 
-def group_study(pact: Pact, group: str, seats: Sequence[Seat], curator: int) -> Study:
-    """The consortium's study that follows: every member computes the same."""
+def group_study(
+    pact: Pact, group: str, seats: Sequence[Seat], curator: int, rules: Rules = 2
+) -> Study:
+    """The consortium's study that follows: every member computes the same.
+
+    It is named by the list of seats. So whatever a party key signs in it, down to its word on the
+    noise, is bound to the identities that sit here, all of which were fixed before anybody revealed
+    anything: a curator cannot have the same words vouch for other members.
+    """
     chosen = seats[curator].descriptor
+    named = group[:32] if rules == 1 else seats_digest(pact, group, seats)[:NAMED]
     return Study(
-        name=f"group-{group[:32]}",
+        name=f"group-{named}",
         question=pact.question,
         rounds=1,
         chosen=pact.chosen,
@@ -105,5 +153,16 @@ def group_study(pact: Pact, group: str, seats: Sequence[Seat], curator: int) -> 
     )
 
 
-def _said(pact: Pact, group: str, tag: str, key: str, party: str, committed: str) -> bytes:
-    return canonical(["tacit peers seat", pact.digest, group, tag, key, party, committed])
+def _said(
+    pact: Pact, group: str, tag: str, own: Descriptor, party: str, committed: str, rules: Rules
+) -> bytes:
+    """What is signed of a seat. Since rules 2 with the descriptor, by its signature: otherwise an
+    initiator could show the same seat with different addresses of its owner."""
+    if rules == 1:
+        return canonical(["tacit peers seat", pact.digest, group, tag, own.key, party, committed])
+    words = ["tacit peers seat 2", pact.digest, group, tag, own.key, party, committed]
+    return canonical([*words, own.signature])
+
+
+def _revealed(seats: str, seed: bytes) -> bytes:
+    return canonical(["tacit peers reveal", seats, seed.hex()])

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 
 from tacit.channels.peers.descriptors import Descriptor
+from tacit.channels.peers.errands import Errand
 from tacit.channels.peers.letters import MOST_BYTES
 from tacit.channels.peers.membership import Membership
 from tacit.channels.peers.pact import Pact, pact_from_bytes
-from tacit.channels.peers.peer import Errand, Peer
+from tacit.channels.peers.peer import Peer
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter
 from tacit.crypto.signing import SigningKey
@@ -141,6 +142,8 @@ class PeerService:
         if member is None or member.study is None:
             return self._client
         if member not in self._groups:
+            if member.party_key is None:
+                raise Unreachable("the group is over.")
             timeout = self._pact.patience
             made = Client(member.party_key, member.study.digest, self._insecure, timeout)
             self._groups[member] = made

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from tacit.channels.peers.descriptors import Descriptor
-from tacit.channels.peers.peer import Errand, Peer
+from tacit.channels.peers.errands import Errand
+from tacit.channels.peers.peer import Peer
 from tacit.channels.roles.letters import Letter
 from tacit.errors import TacitError, Unreachable
 
@@ -97,7 +98,7 @@ class Simulation:
             if errand.member is None:
                 return other.answer(peer.key, errand.letter, self.now)
             assert errand.member.study is not None
-            study, party = errand.member.study.digest, errand.member.party_key.public_key
+            study, party = errand.member.study.digest, errand.member.seat.party
             return other.answer_group(study, party, errand.letter, self.now)
         except TacitError as error:
             return error

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.terms import JointTerms
+from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
+from tacit.channels.peers.seats import seated
 from tacit.channels.studies.study import Consortium, Deadlines, Party, Service, Study, TakePart
 from tacit.crypto.prg import SYSTEM, Randomness
+from tacit.crypto.sharing import fresh_seed
 from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CheckFailed
 from tacit.privacy.certificate import Certificate
 
-__all__ = ["check_solo", "published_alone"]
+__all__ = ["check_solo", "publication_alone", "published_alone", "sole_party", "solo_terms"]
 
+# Whose software wrote it: versions may differ among peers, and it is text that people read.
+LIBRARY = re.compile(r"tacit [0-9A-Za-z.+-]{1,32}")
+# Checked by `verify`, with the signer and the subject that the reader expects.
+SIGNED = ("public_key", "signature", "issued", "subject", "witnesses", "library")
 TRUST = (
     "Nobody: the peer drew all of the noise itself before anything left, and its model is its own."
 )
@@ -31,7 +41,7 @@ def published_alone(
     randomness: Randomness = SYSTEM,
 ) -> tuple[bytes, str]:
     """The noisy model, and its certificate, signed by the peer."""
-    terms = _terms(pact, group, seat)
+    terms = solo_terms(pact, group, seat)
     mechanism = terms.mechanism
     assert mechanism is not None  # a pact's epsilon is finite
     noisy: NDArray[np.float64] = mechanism.release(local.vector, randomness)
@@ -40,16 +50,49 @@ def published_alone(
     return model, certificate.to_json()
 
 
+def sole_party(group: str, key: str) -> str:
+    """What stands for the party key where nobody else is: it follows from the owner's identity."""
+    return digest(["tacit peers alone", group, key])
+
+
+def publication_alone(
+    pact: Pact,
+    group: str,
+    tag: str,
+    key: SigningKey,
+    own: Descriptor,
+    local: Local,
+    randomness: Randomness = SYSTEM,
+) -> tuple[Seat, bytes, str]:
+    """Our seat in a group of one, the noisy model, and its certificate."""
+    party, unused = sole_party(group, own.key), fresh_seed(randomness)
+    seat = seated(pact, group, tag, key, own, party, unused)
+    return seat, *published_alone(pact, group, seat, key, local, randomness)
+
+
 def check_solo(pact: Pact, group: str, seat: Seat, model: bytes, text: str) -> JointTerms:
     """What it was released under; CheckFailed unless the peer itself vouches for that noise."""
+    if seat.party != sole_party(group, seat.descriptor.key):
+        raise CheckFailed("a peer's own model was published under a name that is not its own.")
     certificate = Certificate.from_json(text)
     certificate.verify(seat.descriptor.key, digest(model))
-    terms = _terms(pact, group, seat)
+    if certificate.witnesses:
+        raise CheckFailed("a peer's own model has no other witnesses.")
+    terms = solo_terms(pact, group, seat)
     wanted = _certificate(pact, terms, model, certificate.secure_randomness)
-    same = ("promise", "releases", "program_digest", "schema_digest", "study", "participation")
-    if any(getattr(certificate, name) != getattr(wanted, name) for name in same):
-        raise CheckFailed("a peer's own model was not released as the pact says.")
+    _require_recomputed(certificate, wanted)
     return terms
+
+
+def _require_recomputed(found: Certificate, wanted: Certificate) -> None:
+    """CheckFailed if they differ in more than who signed when, and for which model."""
+    if not LIBRARY.fullmatch(found.library):
+        raise CheckFailed("the certificate does not say which tacit wrote it.")
+    for field in fields(Certificate):
+        if field.name not in SIGNED and getattr(found, field.name) != getattr(wanted, field.name):
+            raise CheckFailed(
+                f"the certificate's {field.name} is not what follows from the pact and the group."
+            )
 
 
 def _certificate(pact: Pact, terms: JointTerms, model: bytes, secure: bool) -> Certificate:
@@ -77,7 +120,7 @@ class _Alone(JointTerms):
         return 1
 
 
-def _terms(pact: Pact, group: str, seat: Seat) -> JointTerms:
+def solo_terms(pact: Pact, group: str, seat: Seat) -> JointTerms:
     """The consortium's terms for a roster of one; the listed second party does not exist."""
     study = Study(
         name=f"alone-{group[:32]}",

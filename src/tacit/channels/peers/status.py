@@ -1,4 +1,4 @@
-"""How a peer is doing: for people and pages, and without anything private."""
+"""How a peer is doing. Accuracy on its own records is private: the file is its owner's alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from tacit.channels.peers.ensemble import Ensemble
 from tacit.channels.peers.library import Library
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.peer import Peer
-from tacit.channels.peers.publication import Publication
-from tacit.channels.roles.letters import read
+from tacit.channels.peers.vetting import voting_models
 from tacit.data.encode import Encoded
-from tacit.programs.model_file import model_from_bytes
 
 __all__ = ["accuracy", "ensemble_of", "status_of"]
 
@@ -21,7 +19,7 @@ def ensemble_of(
 ) -> Ensemble | None:
     """All models here, the own one included, each with one vote; with `records`, each with as much
     as it is worth on these. None where there is no model at all yet."""
-    models = [model_from_bytes(read(Publication, body).model).model for body, _, _ in library.all()]
+    models = voting_models(pact, library)
     if not models and own is None:
         return None
     found = Ensemble(models, own)
