@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tacit.channels.crowd.proposal import Proposal
     from tacit.channels.roles.budget import LedgerBudget
     from tacit.crypto.signing import SigningKey
-    from tacit.data.batch import Batch
 
 __all__ = [
     "agreed_proposal",
@@ -30,6 +29,15 @@ __all__ = [
     "secrets_path",
     "show_proposal",
 ]
+
+NO_ROW = (
+    "Your row cannot be used. You take part all the same, with answers that are drawn at random, "
+    "so that nobody learns it; who stops because of it shows it."
+)
+SENT_AGAIN = (
+    "they arrived only when they were sent again. The promise to you holds; the certificate's "
+    "smaller figure, from anonymity, is not about you."
+)
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
@@ -246,7 +254,7 @@ def join(
     from tacit.channels.crowd.person import Person
     from tacit.channels.crowd.person_journal import PersonJournal
     from tacit.channels.roles.budget import LedgerBudget, purpose_of
-    from tacit.cli.crowd_row import row_from_events
+    from tacit.cli.crowd_row import row_from_events, row_from_table
     from tacit.home import ledger_path
     from tacit.privacy.ledger import Ledger
     from tacit.wire.loop import run
@@ -255,10 +263,12 @@ def join(
     if (data_path is None) == (bundle is None):
         raise UsageError("give either --data with your row, or --bundle to have it made.")
     if data_path is not None:
-        row, payer = _row(proposal, data_path), data_path.stem
+        row, payer = row_from_table(proposal, data_path), data_path.stem
     else:
         assert bundle is not None  # one of the two
         row, payer = row_from_events(proposal, bundle, store, now), "me"
+    if row.batch is None:
+        people(as_json=True).print(f"{NO_ROW} ({row.why})", markup=False, style="yellow")
     if not yes:
         _say(people(as_json=True), proposal)
         click.confirm("Take part?", abort=True, err=True)
@@ -268,7 +278,7 @@ def join(
         proposal.local_promise, purpose_of(proposal), ledger, dataset or payer, asked=proposal.asked
     )
     journal = PersonJournal(role.folder / "person.db", proposal.digest)
-    person = Person(proposal, key, journal, row, budget, tell=role.tell)
+    person = Person(proposal, key, journal, row.batch, budget, tell=role.tell)
     try:
         with resumable(role, budget):
             run(_taken_part(proposal, key, person, insecure))
@@ -291,11 +301,13 @@ async def _taken_part(proposal: Proposal, key: SigningKey, person: Person, insec
 def _settled(proposal: Proposal, person: Person, budget: LedgerBudget, as_json: bool) -> None:
     budget.settle(None)
     arrived = sum(given.arrived for given in person.answers)
+    again = sum(given.arrived and not given.main for given in person.answers)
     document = {
         "role": "person",
         "study": proposal.name,
         "answers": len(person.answers),
         "arrived": arrived,
+        "sent_again": again,
         "epsilon": proposal.promise.epsilon if person.answers else 0.0,
     }
     if as_json:
@@ -306,19 +318,53 @@ def _settled(proposal: Proposal, person: Person, budget: LedgerBudget, as_json: 
             f"ε = {document['epsilon']:g}.",
             markup=False,
         )
+        if again:
+            people().print(f"{again} of them: {SENT_AGAIN}", markup=False)
 
 
-def _row(proposal: Proposal, path: Path) -> Batch:
-    """The one row, checked against the schema."""
-    from tacit.data.batch import Batch
-    from tacit.data.tables import read_batches
+@crowd.command()
+@file_argument
+@click.argument("model", type=click.Path(path_type=Path, exists=True))
+@click.option("--folder", type=click.Path(path_type=Path), help="Of your own part, if you had one.")
+@click.option("--key", "key_name", default=HOLDER, show_default=True, help="Your key in it.")
+@json_option
+def check(file: Path, model: Path, folder: Path | None, key_name: str, as_json: bool) -> None:
+    """Check the certificate of MODEL against the proposal FILE, and against what you were shown.
 
-    batch = Batch.concat(list(read_batches(path, proposal.schema)))
-    if batch.rows != 1:
-        raise InputError(
-            f"{path} has {batch.rows} rows; a person has one. Keep the row that is yours."
-        )
-    return batch
+    Everything in it is worked out anew from the proposal, the relays' signatures are checked, and,
+    if you took part on this machine, the lots and receipts that it rests on are compared with those
+    that you saw.
+    """
+    from tacit.channels.crowd.checked import check_crowd, compare
+    from tacit.channels.crowd.person_journal import PersonJournal
+    from tacit.cli.verify import certificate_beside
+    from tacit.home import tacit_home
+
+    proposal = agreed_proposal(file, None)
+    certificate = check_crowd(proposal, model.read_bytes(), certificate_beside(model))
+    own = tacit_home() / "studies" / f"{proposal.name}-person-{key_name}"
+    path = (folder or own) / "person.db"
+    compared = path.exists()
+    if compared:
+        journal = PersonJournal(path, proposal.digest)
+        try:
+            compare(proposal, certificate, journal)
+        finally:
+            journal.close()
+    central = certificate.amplified
+    document = {
+        "valid": True,
+        "compared_with_your_part": compared,
+        "local_epsilon": certificate.promise.epsilon,
+        "central_epsilon": None if central is None else central.epsilon,
+        "mixed": None if central is None else central.mixed,
+        "left_out": [] if central is None else list(central.left_out),
+    }
+    if as_json:
+        print_document(document)
+    else:
+        seen = "and with what you were shown" if compared else "you did not take part here"
+        people().print(f"{model}: agrees with {file}; {seen}.", markup=False)
 
 
 # ── the collector ──

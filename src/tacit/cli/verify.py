@@ -15,7 +15,7 @@ from tacit.errors import CertificateInvalid, InputError
 if TYPE_CHECKING:
     from tacit.privacy.certificate import Certificate, Participation, Verdict
 
-__all__ = ["verify"]
+__all__ = ["certificate_beside", "verify"]
 
 SUFFIX = ".certificate.json"
 SUPERSEDED = "superseded: promise not established"
@@ -58,6 +58,11 @@ def _pair(model: Path) -> tuple[Path | None, Path]:
     if model.exists() and not beside.exists():
         raise CertificateInvalid(f"{model} has no certificate: {beside.name} is not beside it.")
     return model, beside
+
+
+def certificate_beside(model: Path) -> bytes:
+    """The certificate of a released file."""
+    return _read(_pair(model)[1])
 
 
 def _read(path: Path) -> bytes:

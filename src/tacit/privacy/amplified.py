@@ -50,8 +50,9 @@ class Amplified:
     corrupt     so many people may belong to whoever wants to know, and hide nobody
     assumption  what it rests on, in words
     drawing     digest of the roster and of the lots; "" in certificates of version 0.1
+    questions   all that were asked, so that everybody can see that nobody is hidden worse
     statements  what relays have signed of the batches of the main waves
-    receipts    digest of all receipts: whoever has a receipt can compare what was counted
+    receipts    digests of all receipts, by stage: who was shown them can compare what was counted
     left_out    relays, by name, that the study or some wave of it went without
     """
 
@@ -63,8 +64,9 @@ class Amplified:
     corrupt: int
     assumption: str
     drawing: str = ""
+    questions: tuple[Hidden, ...] = ()
     statements: tuple[BatchStatement, ...] = ()
-    receipts: str = ""
+    receipts: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
@@ -99,10 +101,12 @@ class Amplified:
         else:  # half of delta was for too few that meet
             each /= 2
         for hidden in self.answers:
-            if self.is_attested:
-                self._check_batches(hidden)
-            else:
+            if not self.is_attested:
                 self._check_mixed(hidden, each * (1 + tolerance))
+            elif hidden not in self.questions:
+                raise CertificateInvalid("its central figure is about a question not in its list.")
+        for hidden in self.questions:
+            self._check_batches(hidden)
         epsilon = math.fsum(shuffled_epsilon(h.local, h.mixed, each) for h in self.answers)
         if epsilon > self.epsilon * (1 + tolerance):
             raise CertificateInvalid(
@@ -177,8 +181,9 @@ class Amplified:
         if self.is_attested:
             more = {
                 "drawing": self.drawing,
+                "questions": [self._answer(hidden) for hidden in self.questions],
                 "statements": [one.document() for one in self.statements],
-                "receipts": self.receipts,
+                "receipts": list(self.receipts),
                 "left_out": list(self.left_out),
             }
         return {
@@ -209,25 +214,27 @@ class Amplified:
         return cls(
             epsilon=float(document["epsilon"]),
             delta=float(document["delta"]),
-            answers=tuple(
-                Hidden(
-                    float(h["local"]),
-                    int(h["reports"]),
-                    int(h["mixed"]),
-                    str(h.get("question", "")),
-                    int(h.get("stage", 0)),
-                    int(h.get("wave", 0)),
-                )
-                for h in document["answers"]
-            ),
+            answers=tuple(map(_hidden, document["answers"])),
             relays=int(document["relays"]),
             hops=int(document["hops"]),
             corrupt=int(document["corrupt"]),
             assumption=str(document["assumption"]),
             drawing=drawing,
+            questions=tuple(map(_hidden, document.get("questions", ()))),
             statements=tuple(
                 BatchStatement.from_document(one, drawing) for one in document.get("statements", ())
             ),
-            receipts=str(document.get("receipts", "")),
+            receipts=tuple(str(one) for one in document.get("receipts", ())),
             left_out=tuple(str(name) for name in document.get("left_out", ())),
         )
+
+
+def _hidden(document: Mapping[str, Any]) -> Hidden:
+    return Hidden(
+        float(document["local"]),
+        int(document["reports"]),
+        int(document["mixed"]),
+        str(document.get("question", "")),
+        int(document.get("stage", 0)),
+        int(document.get("wave", 0)),
+    )

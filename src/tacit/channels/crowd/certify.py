@@ -14,10 +14,11 @@ from itertools import product
 from typing import NamedTuple
 
 from tacit.channels.crowd.collector_store import Stored
+from tacit.channels.crowd.letters import receipts_digest
 from tacit.channels.crowd.plan import Lot, Plan
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
-from tacit.channels.crowd.receipts import main_waves, receipts_of, study_receipts
+from tacit.channels.crowd.receipts import main_waves, receipts_of
 from tacit.crypto.signing import digest
 from tacit.data.schema import Schema
 from tacit.privacy.accounting import cost
@@ -28,6 +29,7 @@ from tacit.privacy.certificate import Certificate, Participation
 from tacit.privacy.release import Release
 
 __all__ = [
+    "TRUST",
     "Batch",
     "Evidence",
     "amplified",
@@ -174,7 +176,6 @@ def amplified(
         max(draw, key=lambda lot: (_sum(figure, lot), -_fewest(hidden, lot))) for draw in plan.draws
     ]
     names = [name for lot in worst for name in lot.questions]
-    stages = {stage: receipts_of(reports, stage, -1) for stage in range(plan.stages)}
     mains = {(q.stage, batches[q.name].wave) for q in plan.questions}
     return Amplified(
         epsilon=math.fsum(figure[name] for name in names),
@@ -185,8 +186,11 @@ def amplified(
         corrupt=proposal.group.corrupt,
         assumption=_assumption(proposal),
         drawing=evidence.drawing,
+        questions=tuple(hidden.values()) if evidence.drawing else (),
         statements=tuple(s for s in evidence.statements if (s.stage, s.wave) in mains),
-        receipts=study_receipts(stages),
+        receipts=tuple(
+            receipts_digest(receipts_of(reports, stage, -1)) for stage in range(plan.stages)
+        ),
         left_out=tuple(proposal.relays[place].name for place in evidence.left_out),
     )
 

@@ -116,9 +116,7 @@ class Collector:
         if not self.is_over:
             return False
         if sender in self._members:
-            names = self._open_study().drawn.names(sender)
-            last = max((self._proposal.questions[name].stage for name in names), default=0)
-            return (letter.kind, letter.round) == ("receipts", last)
+            return (letter.kind, letter.round) == ("receipts", self._proposal.drawn_up.stages - 1)
         return letter.kind == "bulletin" and sender in self._officials
 
     # ── letters ──

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -42,6 +43,7 @@ __all__ = [
     "TokenAsked",
     "TokenGiven",
     "Wave",
+    "counts_of",
     "is_among",
     "receipts_digest",
     "thresholds_digest",
@@ -207,6 +209,11 @@ class Receipts(msgspec.Struct, frozen=True):
 def receipts_digest(receipts: Receipts) -> str:
     """What is announced with a wave, and stands in the certificate for the whole study."""
     return hashlib.sha256(b"tacit crowd receipts" + msgspec.msgpack.encode(receipts)).hexdigest()
+
+
+def counts_of(counts: Mapping[str, int]) -> str:
+    """How many answers to each question came in its main wave, as a text to compare."""
+    return " ".join(f"{name}:{number}" for name, number in sorted(counts.items()) if number)
 
 
 def thresholds_digest(thresholds: dict[str, list[float]]) -> str:

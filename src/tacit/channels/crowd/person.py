@@ -16,6 +16,7 @@ from tacit.channels.crowd.binning import cells, check_cuts
 from tacit.channels.crowd.drawing import roster_digest
 from tacit.channels.crowd.errands import Errand, Script
 from tacit.channels.crowd.letters import (
+    RECEIPT_BYTES,
     Bulletin,
     Packets,
     Receipts,
@@ -23,6 +24,7 @@ from tacit.channels.crowd.letters import (
     TokenAsked,
     TokenGiven,
     Wave,
+    counts_of,
     is_among,
     receipts_digest,
     thresholds_digest,
@@ -111,7 +113,7 @@ class Person(Reader):
             else:
                 yield from self._wave(drawn, news, news.wave)
             news = yield from self._bulletin(news.mark)
-        for stage in sorted({q.stage for q in self._questions(drawn)}):
+        for stage in range(self._proposal.drawn_up.stages):
             yield from self._receipts(drawn, stage)
         self._tell_end()
 
@@ -161,7 +163,9 @@ class Person(Reader):
                 "more is sent."
             )
         if wave is None:
+            counts = {name: len(main) // RECEIPT_BYTES for name, main in said.main.items()}
             self._journal.pin(f"receipts of stage {stage}", receipts_digest(said))
+            self._journal.pin(f"counts of stage {stage}", counts_of(counts))
         for question in self._questions(drawn):
             given = self._answers.get(question.name)
             if question.stage == stage and given is not None and given.mark:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tacit.channels.crowd.collector_store import Stored
-from tacit.channels.crowd.letters import RECEIPT_BYTES, Receipts, receipts_digest
+from tacit.channels.crowd.letters import RECEIPT_BYTES, Receipts
 from tacit.channels.crowd.payload import receipt_of
-from tacit.crypto.signing import digest
 
-__all__ = ["main_waves", "receipts_of", "study_receipts"]
+__all__ = ["main_waves", "receipts_of"]
 
 
 def main_waves(reports: Iterable[Stored]) -> dict[str, int]:
@@ -34,8 +33,3 @@ def _grouped(reports: Iterable[Stored]) -> dict[str, bytes]:
     for stored in reports:
         found.setdefault(stored.question, []).append(receipt_of(stored.mark)[:RECEIPT_BYTES])
     return {name: b"".join(sorted(found[name])) for name in sorted(found)}
-
-
-def study_receipts(stages: Mapping[int, Receipts]) -> str:
-    """One digest of the receipts of all stages, for the certificate."""
-    return digest([receipts_digest(stages[stage]) for stage in sorted(stages)])

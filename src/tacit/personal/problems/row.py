@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.data.schema import Role
     from tacit.personal.problems.problem import Asked, Problem
 
-__all__ = ["row_of", "schema_of"]
+__all__ = ["check_columns", "row_of", "schema_of"]
 
 # A column's type → the kinds of features that can fill it.
 FILLS: dict[str, tuple[Asked, ...]] = {
@@ -36,7 +36,7 @@ FILLS: dict[str, tuple[Asked, ...]] = {
 def row_of(problem: Problem, dataset: Dataset, schema: Schema, now: int | None = None) -> Batch:
     """The row, typed, filled and clipped to the public bounds as the schema says."""
     schema.require_complete()
-    _check_columns(problem, schema)
+    check_columns(problem, schema)
     instances = DeclaredInstancer(problem).make_instances(dataset, now)
     if len(instances) != 1:
         raise InputError(
@@ -82,7 +82,7 @@ def _drafted(name: str, kind: Asked, role: Role) -> Column:
     return Column(name=name, type="category", role=role, categories=TODO)
 
 
-def _check_columns(problem: Problem, schema: Schema) -> None:
+def check_columns(problem: Problem, schema: Schema) -> None:
     """Every column of the schema must be one that the problem fills, with values of its kind."""
     for column in schema.used:
         kind = _filling(problem, column)
