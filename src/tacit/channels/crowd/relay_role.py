@@ -69,7 +69,7 @@ class RelayRole(Reader):
         about = b"tacit crowd relay seed" + bytes.fromhex(proposal.digest)
         self._seed = hashlib.sha256(about + onion.to_bytes()).digest()
         self._relay: Relay | None = None
-        self._objection = ""  # why we pass nothing on
+        self._objection = store.pinned("objection") or ""  # why we pass nothing on
 
     # ── letters of others ──
 
@@ -184,6 +184,7 @@ class RelayRole(Reader):
     def _object(self, reason: str) -> None:
         if not self._objection:
             self._objection = f"{reason} Nothing more is passed on; tell the others."
+            self._store.pin("objection", self._objection)
             self._tell("objects", reason=reason)
 
     # ── one wave ──
