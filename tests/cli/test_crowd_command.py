@@ -104,6 +104,19 @@ def test_show_explains_in_plain_words_also_as_a_study(tacit: Any) -> None:
     assert tacit("study", "show", "course.toml").out == words.out
     document = tacit("crowd", "show", "course.toml", "--json").document
     assert document["explanation"]["What it costs"]
+    assert "No liars are assumed" in document["explanation"]["If people lie"][-1]
+    assert document["liars"]["assumed"] == 0
+    assert all(weight["cell"] > 1 for weight in document["liars"]["weights"].values())
+
+
+def test_public_coins_are_explained_with_what_liars_weigh(tacit: Any, folder: Path) -> None:
+    made = proposed(tacit, "--table", "forum", "--public-coins", "--corrupt", "3")
+    assert made.code == 0, made.err
+    assert made.document["questions"] == 3
+    assert Proposal.load(folder / "course.toml").plan.public_coins is True
+    words = tacit("crowd", "show", "course.toml").out
+    assert "in one half of all 4" in words
+    assert "At most 3 liars are assumed" in words
 
 
 def test_a_changed_byte_breaks_the_proposal(tacit: Any, folder: Path) -> None:

@@ -9,8 +9,8 @@ from math import comb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tacit.channels.crowd.mixing import meeting_chance, mixed_at_least
+
 from tacit.privacy.amplification import shuffle
 from tacit.privacy.certificate import TOLERANCE
 from tacit.privacy.recompute_shuffle import chance_of_fewer, shuffled_epsilon

@@ -12,16 +12,16 @@ import hashlib
 import heapq
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
 from crowd_cast import Cast, identity
 
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.collector_store import CollectorStore
 from tacit.channels.crowd.errands import Came, Errand, Script
-from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.letters import Packets, TokenAsked, Wave
 from tacit.channels.crowd.person import Person
 from tacit.channels.crowd.person_journal import Given, PersonJournal
@@ -34,6 +34,8 @@ from tacit.crypto.onion import peel, wrap
 from tacit.crypto.prg import SeededRandomness
 from tacit.data.batch import Batch
 from tacit.errors import TacitError, Unreachable
+
+Mixed = dict[tuple[int, int, str], dict[int, int]]
 
 LATER = 60.0  # seconds after which the network may repeat a letter
 
@@ -61,6 +63,20 @@ class Watched(PersonJournal):
     def put(self, given: Given) -> None:
         assert self.first.setdefault(given.question, given.report) == given.report
         super().put(given)
+
+
+class _Passing(RelayStore):
+    """A relay's store on a disk that survives its crashes, and shows what was passed on."""
+
+    def __init__(self, study: str, place: int, mixed: Mixed) -> None:
+        super().__init__(MEMORY, study)
+        self._place, self._mixed = place, mixed
+
+    def put(self, stage: int, wave: int, batches: Mapping[str, tuple[int, int]]) -> None:
+        for name, (_, passed) in batches.items():
+            assert self._place not in self._mixed[stage, wave, name], "released twice"
+            self._mixed[stage, wave, name][self._place] = passed
+        super().put(stage, wave, batches)
 
 
 @dataclass
@@ -115,6 +131,8 @@ class World:
         self.collector = Collector(cast.proposal, cast.secrets, self.store, self.now)
         self.collector_is_up = True
         self.relays: dict[int, RelayRole] = {}
+        # By stage, wave and question: what each relay really passed on together.
+        self.mixed: dict[tuple[int, int, str], dict[int, int]] = defaultdict(dict)
         self.carriers = [self._carrier(place) for place in range(len(cast.relays))]
         self.persons: list[Person | None] = [None] * len(batches)
         self.journals = [Watched(cast.proposal.digest) for _ in batches]
@@ -126,9 +144,16 @@ class World:
             self.at(self.chance.random() + tardy, lambda actor=actor: self.begin(actor))
         self._alarm()
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing went wrong that may cost somebody her answer: who is away while tokens
+        are issued, or in the main wave, has none that is sent."""
+        struck = self.seen.crashes["person"] + self.seen.crashes["collector"]
+        return not struck and not self.chances.lose and self.chances.delay < 1.0
+
     def _carrier(self, place: int) -> Actor:
         proposal, (key, onion) = self.cast.proposal, self.cast.relays[place]
-        store = RelayStore(MEMORY, proposal.digest)
+        store = _Passing(proposal.digest, place, self.mixed)
 
         def born() -> Script[None]:
             role = self.relays[place] = RelayRole(proposal, key, onion, store, self._randomness)

@@ -100,7 +100,7 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
     help="A file with one public key a line: only these may take part.",
 )
 @click.option("--proof", type=click.Choice(["tokens", "ring"]), default="tokens")
-@click.option("--corrupt", default=0, show_default=True, help="People who may be the collector's.")
+@click.option("--corrupt", default=0, show_default=True, help="People who may lie, or collude.")
 @click.option(
     "--relay",
     "cards",
@@ -117,6 +117,9 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
 @click.option("--waves", default=5, show_default=True, help="Windows to send what was lost.")
 @click.option("--bins", default=4, show_default=True, help="For numbers without public edges.")
 @click.option("--table", "tables", multiple=True, help="Features to ask together: a,b. Several.")
+@click.option(
+    "--public-coins", is_flag=True, help="Ask about halves of tables by lot: liars weigh less."
+)
 @click.option(
     "--anonml",
     nargs=3,
@@ -176,13 +179,15 @@ def show(file: Path, as_json: bool) -> None:
 
 def show_proposal(file: Path, as_json: bool) -> None:
     from tacit.channels.crowd.explain import explained
+    from tacit.channels.crowd.liars import liars_document
     from tacit.channels.crowd.proposal import Proposal
 
     proposal = Proposal.load(file)
     if as_json:
         sections = {section.heading: section.lines for section in explained(proposal)}
         head = {"name": proposal.name, "question": proposal.question, "digest": proposal.digest}
-        print_document({**head, "explanation": sections})
+        liars = liars_document(proposal.drawn_up, proposal.group.corrupt)
+        print_document({**head, "explanation": sections, "liars": liars})
     else:
         _say(people(), proposal)
     try:

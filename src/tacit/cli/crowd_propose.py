@@ -40,6 +40,7 @@ def draft_from(
     waves: int,
     bins: int,
     tables: tuple[str, ...],
+    public_coins: bool,
     anonml: tuple[int, int, int] | None,
     learner: str | None,
     bundle: Path | None,
@@ -71,7 +72,7 @@ def draft_from(
             kem="x25519" if kinds == {64} else "hybrid",
             batch=max(2, minimum // (SHARE * first)),
         ),
-        plan=_plan(bins, tables, anonml),
+        plan=_plan(bins, tables, public_coins, anonml),
         learner=LEARNER if learner is None else _learner(learner),
         bundle="" if bundle is None else _bundle(bundle),
     )
@@ -86,12 +87,17 @@ def _bundle(path: Path) -> str:
     return bundle.digest
 
 
-def _plan(bins: int, tables: tuple[str, ...], anonml: tuple[int, int, int] | None) -> PlanTerms:
+def _plan(
+    bins: int,
+    tables: tuple[str, ...],
+    public_coins: bool,
+    anonml: tuple[int, int, int] | None,
+) -> PlanTerms:
     if not anonml:
         chosen = tuple(tuple(name.strip() for name in text.split(",")) for text in tables)
-        return PlanTerms(bins=bins, tables=chosen)
-    if tables:
-        raise UsageError("--table and --anonml are two plans: give one of them.")
+        return PlanTerms(bins=bins, tables=chosen, public_coins=public_coins or None)
+    if tables or public_coins:
+        raise UsageError("--anonml and --table or --public-coins are two plans: give one of them.")
     partitions, subsets, size = anonml
     return PlanTerms(kind="anonml", bins=bins, partitions=partitions, subsets=subsets, size=size)
 

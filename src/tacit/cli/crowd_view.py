@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.channels.crowd.liars import liars_document, lies_explained
 from tacit.errors import UsageError
 from tacit.programs.prediction import class_names
 
@@ -37,6 +38,8 @@ def collected_document(
         "study": proposal.name,
         "people": certificate.participation.holders if certificate.participation else 0,
         "reports": {table.question.name: table.reports for table in harvest.tables},
+        "tables": {table.question.name: _bars(table) for table in harvest.tables},
+        "liars": liars_document(proposal.drawn_up, proposal.group.corrupt),
         "refused": {reason: n for reason, n in refused.items() if reason not in SILENT},
         "local_epsilon": certificate.promise.epsilon,
         "central_epsilon": None if amplified is None else float(amplified.epsilon),
@@ -56,6 +59,8 @@ def print_collected(
     console.print(f"{proposal.name}: {proposal.question}", markup=False)
     for table in harvest.tables:
         console.print(f"  {_line(table)}", markup=False)
+    for line in lies_explained(proposal.drawn_up, proposal.group.corrupt):
+        console.print(f"  {line}", markup=False)
     for reason, number in document["refused"].items():
         console.print(f"  refused, {reason}: {number}", markup=False)
     console.print(f"each person  ε = {document['local_epsilon']:g}, whoever sees what")
@@ -72,8 +77,20 @@ def _line(table: Table) -> str:
     error = np.sqrt((table.errors[..., 1] ** 2).sum()) / max(table.reports, 1)
     return (
         f"{names}: {table.reports} answers in {table.question.cells} cells; the label holds for "
-        f"{share:.3f} ± {error:.3f}"
+        f"{share:.3f} ± {error:.3f}; {_width(table)}"
     )
+
+
+def _width(table: Table) -> str:
+    """Of a count's error bar: noise and lies are kept apart, since only noise averages out."""
+    bars = _bars(table)
+    noise = f"a count is ± {bars['error']:.1f} by noise"
+    return f"{noise}, ± {bars['shift']:.1f} by lies" if table.shift else noise
+
+
+def _bars(table: Table) -> dict[str, float]:
+    """Of a count, in people: the largest standard error, and the bound on what liars did."""
+    return {"error": float(table.errors.max()), "shift": table.shift}
 
 
 def draw_tables(harvest: Harvest, path: Path) -> None:
@@ -99,7 +116,8 @@ def figure_class() -> Any:
 
 
 def _panel(table: Table, panel: Any, schema: Schema) -> None:
-    counts, errors = (part.reshape(-1, 2) / table.reports for part in (table.counts, table.errors))
+    counts = table.counts.reshape(-1, 2) / table.reports
+    widths = (2 * table.errors.reshape(-1, 2) + table.shift) / table.reports
     places = np.arange(len(counts))
     for side, (name, colour) in enumerate(
         zip(_classes(schema), ("#9aa5b1", "#c2410c"), strict=True)
@@ -108,7 +126,7 @@ def _panel(table: Table, panel: Any, schema: Schema) -> None:
             places + 0.4 * side - 0.2,
             counts[:, side],
             0.38,
-            yerr=2 * errors[:, side],
+            yerr=widths[:, side],
             color=colour,
             ecolor="#334155",
             capsize=2,

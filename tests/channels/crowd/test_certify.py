@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tacit.channels.crowd.mixing import mixed_at_least
 
 from tacit.channels.crowd import certify
 from tacit.channels.crowd.certify import amplified, certified, main_wave, releases_of
 from tacit.channels.crowd.collector_store import Stored
-from tacit.channels.crowd.mixing import mixed_at_least
 from tacit.channels.crowd.plan import Lot, PlanTerms
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.propose import Draft

@@ -65,3 +65,8 @@ def test_every_feature_is_asked_for(sizes: list[int], epsilon: float, people: in
     for table, _ in found:
         if len(table) > 1:
             assert 2 * math.prod(sizes[place] for place in table) <= MOST_CELLS
+
+
+def test_halves_are_asked_of_features_alone() -> None:
+    found = default_tables([4, 3, 2, 6], 8.0, 30_000, together=False)
+    assert [table for table, _ in found] == [(0,), (1,), (2,), (3,)]

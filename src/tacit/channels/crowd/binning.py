@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.crowd.halves import in_half
 from tacit.channels.crowd.quantiles import QuantileSearch, intervals
 from tacit.channels.crowd.questions import Question
 from tacit.data.batch import Batch
@@ -55,11 +56,13 @@ def searches(schema: Schema, bins: int) -> dict[str, QuantileSearch]:
 def cells(question: Question, schema: Schema, cuts: Cuts, batch: Batch) -> NDArray[np.int64]:
     """The cell of each row; a person's batch has one. `cuts` are for the numbers to be cut.
 
-    A table's cell is the place of its codes in C order, the label's last (Question).
+    A table's cell is the place of its codes in C order, the label's last (Question). Where a half
+    of the table is asked about, 1 stands for a cell in it and 0 for any other.
     """
     check_cuts(question, schema, cuts)
     codes = [_codes(column, cuts, batch) for column in _columns(question, schema)]
-    return np.ravel_multi_index(codes, question.sizes).astype(np.int64)
+    found = np.ravel_multi_index(codes, question.sizes).astype(np.int64)
+    return in_half(found, question.half) if question.half else found
 
 
 def check_cuts(question: Question, schema: Schema, cuts: Cuts) -> None:

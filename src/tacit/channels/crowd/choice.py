@@ -23,20 +23,22 @@ FEWEST = 100  # people to a table of two features: with fewer, correlations are 
 
 
 def default_tables(
-    sizes: Sequence[int], epsilon: float, people: int
+    sizes: Sequence[int], epsilon: float, people: int, together: bool = True
 ) -> list[tuple[tuple[int, ...], float]]:
     """Places of the features of each table, and its weight: the relative number of people to ask.
 
-    sizes    how many codes each feature has; the label's two are not among them
-    epsilon  what an answer costs
-    people   how many answer one question each
+    sizes     how many codes each feature has; the label's two are not among them
+    epsilon   what an answer costs
+    people    how many answer one question each
+    together  whether two features may be asked for together. Not where halves of a table are: a bit
+              adds ¼/(p − ½)² > 1 of variance to every cell, more than 1/m at any epsilon
     """
     if not sizes or min(sizes) < 1:
         raise UsageError("tables need at least one feature, and each feature at least one code.")
     pairs = [
         pair
         for pair in combinations(range(len(sizes)), 2)
-        if _is_clear(2 * sizes[pair[0]] * sizes[pair[1]], epsilon)
+        if together and _is_clear(2 * sizes[pair[0]] * sizes[pair[1]], epsilon)
     ]
     found = _weighted(sizes, pairs)
     total = sum(weight for _, weight in found)

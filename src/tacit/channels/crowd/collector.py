@@ -99,6 +99,9 @@ class Collector:
         progress = self._progress
         if progress.phase in ("over", "failed"):
             return None
+        if progress.phase == "drawing" and len(self._reveals) < self._proposal.route.hops:
+            windows = self._proposal.windows
+            return progress.closes + (windows.waves - 1) * windows.send
         return progress.closes if progress.wave is None else self._wave_ends(progress.wave)
 
     def limit(self, kind: str) -> int:
@@ -209,10 +212,10 @@ class Collector:
         asking, key = self._open_study(), self._secrets.tokens.get(asked.question)
         if key is None or asked.question not in asking.drawn.names(sender):
             raise Refused("this question is not one that the lots have given to you.")
-        if self._progress.phase != "issuing" or self._stage_of(asked.question) != self._stage:
-            raise Refused("tokens of a stage are issued before its first wave, and not later.")
         given = self._store.issued(sender, asked.question)
         if given is None:
+            if self._progress.phase != "issuing" or self._stage_of(asked.question) != self._stage:
+                raise Refused("tokens of a stage are issued before its first wave, and not later.")
             given = asked.blinded, key.sign_blinded(asked.blinded)
             self._store.put_issued(sender, asked.question, *given)
             self._issued += 1
@@ -265,6 +268,8 @@ class Collector:
         """What a relay signs of the open wave; the first that it says."""
         place, said = self._relay(sender), read(Batches, letter.body).statement
         drawn, wave = self._open_study().drawn, self._progress.wave
+        if self._store.statements(said.stage, said.wave).get(place) == said:
+            return Letter("noted", letter.round)
         if wave is None or (said.stage, said.wave) != (wave.stage, wave.number):
             raise Refused("this wave is over.")
         left_out = drawn.left_out(wave)
@@ -350,10 +355,15 @@ class Collector:
             self._go("drawing", now + self._proposal.windows.send)
 
     def _draw(self, now: float) -> None:
+        """With everybody's part; after the window with as many as one must be honest of. Nothing
+        was asked yet, so it does no harm to wait for these as long as for what is sent again."""
         everyone, hops = len(self._reveals) == len(self._commitments), self._proposal.route.hops
-        if not everyone and now < self._progress.closes:
+        windows, late = self._proposal.windows, now - self._progress.closes
+        if not everyone and late < 0:
             return
         if len(self._reveals) < hops:
+            if late < (windows.waves - 1) * windows.send:
+                return
             self._fail(f"{len(self._reveals)} relays revealed their part of the lot, of {hops}")
             return
         self._asking = asking = self._begun()

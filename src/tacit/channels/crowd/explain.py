@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from tacit.channels.crowd.certify import Evidence, amplified, undisturbed
+from tacit.channels.crowd.liars import lies_explained
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
 
@@ -23,6 +24,7 @@ def explained(proposal: Proposal) -> list[Section]:
         Section("What you would reveal", _revealed(proposal)),
         Section("What is promised to you", _promised(proposal)),
         Section("Who sees what", _seen(proposal)),
+        Section("If people lie", lies_explained(proposal.drawn_up, proposal.group.corrupt)),
         Section("When", _windows(proposal)),
         Section("What it costs", _cost(proposal)),
     ]
@@ -43,13 +45,19 @@ def _revealed(proposal: Proposal) -> list[str]:
             "Your row is made on your machine from your own events, as the bundle with the digest "
             f"{proposal.bundle} says: `tacit me show BUNDLE` explains it."
         )
-    return lines + [f"{q.name}: {_asks(q)} {_noise(q)}" for q in plan.questions]
+    tables = {q.table: q for q in plan.questions}  # halves of one table are all explained alike
+    return lines + [f"{table.name}: {_asks(q)} {_noise(q)}" for table, q in tables.items()]
 
 
 def _asks(question: Question) -> str:
     if question.kind == "quantiles":
         return f"in which of {question.sizes[0]} intervals your {question.features[0]} lies."
     what = ", ".join((*question.features, "the label"))
+    if question.half:
+        return (
+            f"whether your combination of {what} is in one half of all {question.cells}; the lots "
+            "say in which."
+        )
     return f"which of {question.cells} combinations of {what} is yours."
 
 

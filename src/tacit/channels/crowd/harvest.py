@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from tacit.channels.crowd.certify import Evidence, certified
 from tacit.channels.crowd.collector_store import CollectorStore, Stored
 from tacit.channels.crowd.learning import learn
+from tacit.channels.crowd.liars import widened
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.searches import Searches
-from tacit.channels.crowd.tables import Table
+from tacit.channels.crowd.tables import Table, estimated_tables
 from tacit.crypto.signing import SigningKey
 from tacit.data.discrete import with_edges
 from tacit.data.schema import Schema
@@ -46,7 +47,8 @@ def harvested(proposal: Proposal, store: CollectorStore, key: SigningKey) -> Har
     people = len(store.members())
     evidence = _evidence(proposal, store)
     certificate = certified(proposal, people, reports, evidence, model, schema).signed(key)
-    return Harvest(tables, schema, model, certificate)
+    shown = widened(tables, proposal.drawn_up, people, proposal.group.corrupt)
+    return Harvest(shown, schema, model, certificate)
 
 
 def _evidence(proposal: Proposal, store: CollectorStore) -> Evidence:
@@ -74,9 +76,6 @@ def _read(proposal: Proposal, reports: list[Stored]) -> tuple[Searches, list[Tab
     searches = Searches.start(proposal.schema, proposal.plan.bins)
     for stage in range(plan.stages):
         searches = searches.learned({q: by_question.get(q.name, []) for q in plan.in_stage(stage)})
-    tables = [
-        Table.estimated(q, q.rows(by_question.get(q.name, [])))
-        for q in plan.questions
-        if q.kind == "table"
-    ]
-    return searches, tables
+    return searches, estimated_tables(
+        {q: q.rows(by_question.get(q.name, [])) for q in plan.questions}
+    )

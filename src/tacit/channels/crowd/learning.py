@@ -6,7 +6,7 @@ randomiser and what is learned from it are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tacit.channels.crowd.binning import cells
 from tacit.channels.crowd.plan import Plan
+from tacit.channels.crowd.questions import Question
 from tacit.channels.crowd.searches import Searches
-from tacit.channels.crowd.tables import Table, consistent
+from tacit.channels.crowd.tables import Table, consistent, estimated_tables
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.batch import Batch
 from tacit.data.discrete import with_edges
@@ -24,7 +25,10 @@ from tacit.errors import UsageError
 from tacit.programs.program import Learner
 from tacit.programs.tabulated import Tabulated
 
-__all__ = ["collected", "learn"]
+__all__ = ["Liars", "collected", "learn"]
+
+Liars = Callable[[Question, NDArray[np.int64], NDArray[np.uint8]], NDArray[np.uint8]]
+"""What liars make of a question's reports: given who answers it, and honest reports of all."""
 
 
 def learn(learner: Learner, schema: Schema, tables: Sequence[Table]) -> Any:
@@ -39,15 +43,21 @@ def learn(learner: Learner, schema: Schema, tables: Sequence[Table]) -> Any:
 
 
 def collected(
-    plan: Plan, bins: int, batch: Batch, seed: bytes, randomness: Randomness = SYSTEM
+    plan: Plan,
+    bins: int,
+    batch: Batch,
+    seed: bytes,
+    randomness: Randomness = SYSTEM,
+    liars: Liars | None = None,
 ) -> tuple[list[Table], Schema]:
     """The estimated tables of a plan, and the schema with the edges that were found on the way.
 
     batch  one record for each person
     bins   how many bins numbers without edges are cut into, as in the plan's terms
     seed   32 bytes that the lots are drawn from
+    liars  replace the reports of some, if there are any
     """
-    schema, tables = batch.schema, []
+    schema, tables = batch.schema, list[Table]()
     searches = Searches.start(schema, bins)
     asked = dict(_asked(plan, batch.rows, seed))
     for stage in range(plan.stages):
@@ -56,11 +66,12 @@ def collected(
             people = asked[question.name]
             cuts = searches.thresholds if question.kind == "quantiles" else searches.edges
             own = cells(question, schema, cuts, _rows(batch, people))
-            answers[question] = question.randomiser.release(own, randomness)
+            reports = question.randomiser.release(own, randomness)
+            answers[question] = liars(question, people, reports) if liars else reports
         searches = searches.learned(
             {q: [row.tobytes() for row in a] for q, a in answers.items() if q.kind == "quantiles"}
         )
-        tables += [Table.estimated(q, a) for q, a in answers.items() if q.kind == "table"]
+        tables += estimated_tables(answers)
     return tables, with_edges(schema, searches.edges)
 
 

@@ -203,7 +203,7 @@ class Person(Reader):
         self._check_cost(question)
         self._budget.spend(0)
         if self._row is None:
-            value = uniform_below(question.cells, 1, self._randomness)
+            value = uniform_below(question.values, 1, self._randomness)
         else:
             value = cells(question, self._proposal.schema, cuts, self._row)
         report = question.randomiser.release(value, self._randomness)[0].tobytes()
@@ -256,6 +256,8 @@ class Person(Reader):
         self._journal.pin(
             f"wave {wave.number} of stage {wave.stage}", wave_digest(drawn.drawing, wave)
         )
+        left_out = drawn.left_out(wave)
+        self._see_what_became(drawn, wave)
         closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send
         if self._is_begun(wave) or self._now > closes:
             return  # whoever sent late would be seen to
@@ -264,7 +266,7 @@ class Person(Reader):
         if wave.number == 0 and self._proposal.group.proof == "ring":  # which nobody issues
             yield from self._prepared(drawn, news)
         self._pin_thresholds(wave.stage, wave.thresholds)
-        ways = drawn.ways(wave.stage, drawn.left_out(wave))
+        ways = drawn.ways(wave.stage, left_out)
         slots = drawn.slots(self._key.public_key, wave.stage)
         opens = max(wave.opens - self._ahead, self._now)
         moments = sorted(self._moment(opens, closes) for _ in slots)
@@ -293,19 +295,22 @@ class Person(Reader):
 
         All are sent in the first wave; if its relay says that too few were, everybody's once more
         in the second. What was not sent then is never: it would stand out among the few that are
-        sent again. And an answer is sent again only if as many as must were there when it was sent,
-        or if nobody is left to say so: else it may be the only one.
+        sent again.
         """
         if wave.number == 0:
             return replace(given, sent=0)
-        if given.again:
-            return given
-        held = drawn.held_back(wave, given.question)
-        if wave.number == 1 and held:
+        if wave.number == 1 and drawn.held_back(wave, given.question):
             return replace(given, sent=1)
-        if given.sent == wave.number - 1 and not held:
-            return replace(given, again=True)
-        return None
+        return given if given.again else None
+
+    def _see_what_became(self, drawn: Assignment, wave: Wave) -> None:
+        """An answer is sent again only if as many as must were there when it was sent, or if nobody
+        is left to say so: else it may be the only one that ever comes."""
+        for given in self.answers:
+            here = self._proposal.questions[given.question].stage == wave.stage
+            if here and given.sent == wave.number - 1 and wave.number > 0:
+                again = not drawn.held_back(wave, given.question)
+                self._keep(replace(given, again=again))
 
     def _payload(self, batch: str, drawn: Assignment, wave: Wave) -> bytes:
         """Our answer, if it is to be sent in this wave, or cover."""

@@ -18,6 +18,7 @@ import msgspec
 
 from tacit.channels.crowd.binning import distinct, is_to_be_cut, searches
 from tacit.channels.crowd.choice import default_tables
+from tacit.channels.crowd.halves import weight_of
 from tacit.channels.crowd.quantiles import steps_of_search
 from tacit.channels.crowd.questions import Question
 from tacit.crypto.lots import order
@@ -28,6 +29,7 @@ from tacit.errors import UsageError
 __all__ = ["Lot", "PlanTerms", "planned"]
 
 MOST_CELLS = 1024  # of a table: beyond, what a crowd says about one cell is noise
+MOST_HALVED = 64  # of a table that is asked for by halves: there are nearly as many questions
 WHOLE = 1_000_000  # weights are whole numbers, which everyone divides alike
 
 
@@ -40,6 +42,9 @@ class PlanTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     search      one-question: the share of people who are asked for quantiles instead of tables
     tables      one-question: the author's choice of features to be asked for together, instead of
                 the automatic one
+    public_coins
+                one-question: each person is asked whether her cell is in one half of a table's,
+                drawn by lot, not which it is: liars weigh less, and so does the crowd (halves.md)
     partitions  anonml: k_p, how many parts the group is divided into
     subsets     anonml: k_h, how many tables each of them is asked for
     size        anonml: k_s, how many features a table has besides the label
@@ -49,6 +54,7 @@ class PlanTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bins: int = 4
     search: float = 0.1
     tables: tuple[tuple[str, ...], ...] = ()
+    public_coins: bool | None = None
     partitions: int | None = None
     subsets: int | None = None
     size: int | None = None
@@ -149,13 +155,29 @@ def _one_question(draft: _Draft, epsilon: float) -> tuple[tuple[Question, ...], 
         for places, _ in chosen
     ]
     quantiles = [question for questions in search for question in questions]
+    asked = list(zip(tables, (weight for _, weight in chosen), strict=True))
+    if draft.terms.public_coins:
+        asked = [half for table, weight in asked for half in _halved(table, weight)]
     weights = [
         *_weights([1.0] * len(quantiles), share),
-        *_weights([weight for _, weight in chosen], 1 - share),
+        *_weights([weight for _, weight in asked], 1 - share),
     ]
-    questions = (*quantiles, *tables)
+    questions = (*quantiles, *(question for question, _ in asked))
     lots = (Lot(w, (q.name,)) for w, q in zip(weights, questions, strict=True))
     return questions, (tuple(lots),)
+
+
+def _halved(table: Question, weight: float) -> list[tuple[Question, float]]:
+    """The questions about a table's halves, and their parts of its weight."""
+    if table.cells > MOST_HALVED:
+        raise UsageError(
+            f"plan: with public_coins a table has at most {MOST_HALVED} cells, since each of its "
+            f"halves is a question of its own; {table.name} has {table.cells}. Join categories, "
+            "ask for fewer features at a time, or leave public_coins out."
+        )
+    parts = table.halved()
+    total = sum(weight_of(part.half) for part in parts)
+    return [(part, weight * weight_of(part.half) / total) for part in parts]
 
 
 def _weights(parts: Sequence[float], share: Fraction) -> list[int]:
@@ -167,7 +189,8 @@ def _weights(parts: Sequence[float], share: Fraction) -> list[int]:
 def _chosen(draft: _Draft, epsilon: float, people: int) -> Chosen:
     """The author's tables, the larger ones asked of more people; or what the public rule says."""
     if not draft.terms.tables:
-        return default_tables(draft.sizes, epsilon, people)
+        pairs = not draft.terms.public_coins
+        return default_tables(draft.sizes, epsilon, people, pairs)
     places = {column.name: place for place, column in enumerate(draft.features)}
     found = [tuple(places.get(name, -1) for name in names) for names in draft.terms.tables]
     if any(min(table, default=-1) < 0 for table in found) or _repeated(found):
@@ -245,7 +268,9 @@ def _check_terms(terms: PlanTerms) -> None:
         raise UsageError(f"plan: bins must be 2 or more, not {terms.bins}.")
     if not 0 < terms.search < 1:
         raise UsageError(f"plan: search is a share of people between 0 and 1, not {terms.search}.")
-    if terms.kind == "anonml" and terms.tables:
-        raise UsageError('plan: tables are for kind = "one-question"; anonml draws its own.')
+    if terms.kind == "anonml" and (terms.tables or terms.public_coins):
+        raise UsageError(
+            'plan: tables and public_coins are for kind = "one-question"; anonml draws its own.'
+        )
     if terms.kind == "one-question" and any((terms.partitions, terms.subsets, terms.size)):
         raise UsageError('plan: partitions, subsets and size are for kind = "anonml".')

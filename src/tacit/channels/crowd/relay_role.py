@@ -193,6 +193,8 @@ class RelayRole(Reader):
         """Hold what comes for the whole window, by our own clock; pass it on shuffled, and sign how
         much it was."""
         windows, learned = self._proposal.windows, self._now
+        if learned > wave.opens - self._ahead + windows.send / 2:
+            return  # too late to hold it for a whole window: we would be late for the next one too
         try:
             relay.open_wave(wave)
         except Refused:  # of an earlier time, before we were started again

@@ -5,18 +5,19 @@ Everything here is computed from reports that are already randomised, so it cost
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.channels.crowd.halves import Halved
 from tacit.channels.crowd.questions import Question
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
 from tacit.programs.tabulated import Marginal
 
-__all__ = ["Table", "consistent", "label_share"]
+__all__ = ["Table", "consistent", "estimated_tables", "label_share"]
 
 Reals = NDArray[np.float64]
 
@@ -27,20 +28,26 @@ class Table:
 
     counts   of people in each cell, one axis for each of the question's sizes; as estimated they
              are unbiased and may be negative, made consistent they are neither
-    errors   the standard error of each count as estimated: the randomiser's noise alone
+    errors   the standard error of each count as estimated: the randomiser's noise alone, and by
+             which people each half was answered, where halves were asked about
     reports  how many were counted
+    shift    how many people liars can have added to a count or taken from it: a bound, not a
+             spread, and 0 where none are assumed (liars.py)
     """
 
     question: Question
     counts: Reals
     errors: Reals
     reports: int
+    shift: float = 0.0
 
     @classmethod
     def estimated(cls, question: Question, reports: NDArray[np.uint8]) -> Table:
         """From reports, a row of bytes each."""
         if question.kind != "table":
             raise UsageError(f"question {question.name} is for quantiles: it makes no table.")
+        if question.half:
+            raise UsageError(f"question {question.name} is half of one: use estimated_tables.")
         randomiser, people = question.randomiser, len(reports)
         counts = randomiser.estimate(reports)
         shares = np.clip(counts / max(people, 1), 0.0, 1.0)
@@ -48,11 +55,39 @@ class Table:
         shape = question.sizes
         return cls(question, counts.reshape(shape), errors.reshape(shape), people)
 
+    @classmethod
+    def of_halves(cls, answers: Mapping[Question, NDArray[np.uint8]]) -> Table:
+        """From reports about the halves of one table; all have the same epsilon."""
+        first = next(iter(answers))
+        contrast = float(first.randomiser.hit - first.randomiser.miss)
+        counted = {q.half: (float(q.randomiser.estimate(r)[1]), len(r)) for q, r in answers.items()}
+        found = Halved.estimated(first.cells, counted, contrast)
+        shape, people = first.sizes, sum(len(reports) for reports in answers.values())
+        errors = np.sqrt(found.variances)
+        return cls(first.table, found.counts.reshape(shape), errors.reshape(shape), people)
+
+    def interval(self, deviations: float = 2.0) -> tuple[Reals, Reals]:
+        """Where each count lies: so many standard errors to either side, and the liars' shift."""
+        width = deviations * self.errors + self.shift
+        return self.counts - width, self.counts + width
+
     def marginal(self, schema: Schema) -> Marginal:
         """As learners want it; from a table made consistent."""
         names = [column.name for column in schema.features]
         places = tuple(names.index(name) for name in self.question.features)
         return Marginal(places, self.counts, float(np.mean(self.errors**2)), self.reports)
+
+
+def estimated_tables(answers: Mapping[Question, NDArray[np.uint8]]) -> list[Table]:
+    """Each table that was asked for, whole or by its halves, in the order of the questions."""
+    parts: dict[Question, dict[Question, NDArray[np.uint8]]] = {}
+    for question, reports in answers.items():
+        if question.kind == "table":
+            parts.setdefault(question.table, {})[question] = reports
+    return [
+        Table.estimated(table, part[table]) if table in part else Table.of_halves(part)
+        for table, part in parts.items()
+    ]
 
 
 def consistent(tables: Sequence[Table]) -> list[Table]:

@@ -33,7 +33,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Who may take part.
 
     members  their public keys; none are listed where whoever comes first may register
-    corrupt  so many of them may belong to the collector: they hide nobody
+    corrupt  so many of them may belong to the collector, and hide nobody, or lie
     proof    tokens: the collector signs one answer of each person without seeing it; ring: each
              answer proves that its sender is one of the group, and nobody issues anything
     """

@@ -60,6 +60,11 @@ class HadamardResponse(Randomiser):
         return Fraction(1, 2)
 
     @property
+    def most_supported(self) -> int:
+        """The first column has no −1."""
+        return self.m
+
+    @property
     def report_bytes(self) -> int:
         return bytes_for(self.order)
 

@@ -73,6 +73,11 @@ class Randomiser(ABC):
 
     @property
     @abstractmethod
+    def most_supported(self) -> int:
+        """How many values one valid report can support: what a liar makes the most of."""
+
+    @property
+    @abstractmethod
     def report_bytes(self) -> int:
         """The length of every report."""
 

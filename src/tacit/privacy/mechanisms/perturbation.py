@@ -76,6 +76,11 @@ class PQPerturbation(Randomiser):
         return self.q
 
     @property
+    def most_supported(self) -> int:
+        """All bits set: nothing forbids it."""
+        return self.m
+
+    @property
     def report_bytes(self) -> int:
         return -(-self.m // 8)
 

@@ -54,6 +54,10 @@ class RandomisedResponse(Randomiser):
         return (1 - self.p) / (self.m - 1)
 
     @property
+    def most_supported(self) -> int:
+        return 1
+
+    @property
     def report_bytes(self) -> int:
         return bytes_for(self.m)
 

@@ -66,6 +66,10 @@ class SubsetSelection(Randomiser):
         return (self.size - self.p) / (self.m - 1)
 
     @property
+    def most_supported(self) -> int:
+        return self.size
+
+    @property
     def report_bytes(self) -> int:
         return -(-self.m // 8)
 
