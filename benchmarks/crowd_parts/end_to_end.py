@@ -43,7 +43,7 @@ HOPS = 3
 # A window of sending is as long as this process takes to let everybody have a token, and everybody
 # send, with some to spare: who misses the first has nothing to send in later ones. In units of a
 # packet's cryptography, since this machine may be busy with other things too.
-SEND, RELEASE, WAVES = 20.0, 0.7, 60
+SEND, RELEASE, WAVES = 14.0, 0.7, 60
 AT_ONCE = 32  # letters under way: whoever waits for her turn here does not wait for an answer
 REPEATS = 1000
 PATIENCE = 1800.0  # seconds: only a defect or a dead machine takes so long
