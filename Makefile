@@ -23,6 +23,9 @@ $(READY): pyproject.toml constraints.txt
 demo: env  ## the main job, one machine, no configuration
 	@$(BIN)/tacit demo
 
+# The hundreds of processes that the tests start compile the source once, not each for itself.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
 test: env  ## all tests but the long ones, on all cores
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 

@@ -107,3 +107,12 @@ def test_decisions_cover_every_dependency() -> None:
         p.read_text(encoding="utf-8").lower() for p in ROOT.glob("docs/decisions/*.md")
     )
     assert not [n for n in names if n not in pages and n.removeprefix("pytest-") not in pages]
+
+
+def test_the_tests_that_a_page_names_are_there() -> None:
+    """In docs/explain/equivocation.md each document has its test."""
+    page = (ROOT / "docs/explain/equivocation.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)*test_\w+\.py)`", page)
+    assert len(named) > 20
+    for name in named:
+        assert list((ROOT / "tests").glob(f"**/{name}")), name

@@ -61,7 +61,7 @@ def check_the_end(roles: Roles, lost: tuple[int, ...] = ()) -> None:
 
 def check_certificate(roles: Roles) -> None:
     words = [sys.executable, "-m", "tacit.cli", "verify", f"{NAME}.safetensors", "--signer"]
-    command = [*words, roles.study.aggregator.key]
+    command = [*words, roles.study.aggregator.key, "--study", str(roles.root / "study.toml")]
     found = children.run(command, cwd=roles.root / "aggregator", capture_output=True, timeout=120)
     assert found.returncode == 0, found.stderr
     certificate = roles.certificate()

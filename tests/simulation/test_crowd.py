@@ -22,12 +22,9 @@ from crowd_forgers import Forgers
 from crowd_world import Chances, World
 
 from tacit.channels.crowd.checked import check_crowd, compare
-from tacit.channels.crowd.drawing import checked_seed, place_of
 from tacit.channels.crowd.harvest import harvested
-from tacit.channels.crowd.letters import Roster
 from tacit.channels.crowd.person_journal import Given
 from tacit.channels.crowd.plan import PlanTerms
-from tacit.channels.roles.letters import Letter, read
 from tacit.errors import Refused, TacitError
 
 # ── what must hold after every run ──
@@ -78,17 +75,13 @@ def check_certificate(world: World) -> None:
 
 def check_lots(world: World, all_arrive: bool = True) -> None:
     """Everyone has answered what the lots gave her, and has had tokens for nothing else."""
-    proposal, drawn = world.cast.proposal, world.collector.bulletin(world.now).drawn
-    assert drawn is not None
-    letter = world.collector.answer("anyone", Letter("roster", 0), world.now)
-    roster = read(Roster, letter.body)
-    seed, people = checked_seed(proposal, roster, drawn), len(members(world))
+    proposal = world.cast.proposal
     signed: dict[str, set[str]] = defaultdict(set)
     for sender, question in world.seen.signed:
         signed[sender].add(question)
     for number in members(world):
         key = world.people[number].key
-        asked = proposal.drawn_up.asked(place_of(roster, key), people, seed)
+        asked = world.drawn.asked(key)
         names = {question.name for question in asked}
         answered, tokens = set(world.journals[number].answers()), signed.pop(key, set())
         assert answered <= names

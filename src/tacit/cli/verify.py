@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacit.cli.output import fail, json_option, people, print_document
-from tacit.errors import CertificateInvalid, InputError
+from tacit.errors import CertificateInvalid, InputError, UsageError
 
 if TYPE_CHECKING:
     from tacit.privacy.certificate import Certificate, Participation, Verdict
@@ -25,8 +25,14 @@ NOT_HELD = "certificate is genuine, its promise does NOT hold"
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--signer", help="Public key (hex) that must have signed.")
+@click.option(
+    "--study",
+    "study_file",
+    type=click.Path(path_type=Path),
+    help="Study file: the certificate must say what follows from it, and nothing else.",
+)
 @json_option
-def verify(model: Path, signer: str | None, as_json: bool) -> None:
+def verify(model: Path, signer: str | None, study_file: Path | None, as_json: bool) -> None:
     """Verify MODEL: a released file with its certificate beside it, or a certificate.
 
     The certificate of `model.json` is `model.json.certificate.json`. Its epsilon is recomputed
@@ -40,13 +46,36 @@ def verify(model: Path, signer: str | None, as_json: bool) -> None:
     subject, path = _pair(model)
     certificate = Certificate.from_json(_read(path))
     verdict = certificate.verify(signer, None if subject is None else digest(_read(subject)))
-    document = _document(certificate, verdict, subject)
+    if study_file is not None:
+        _check_study(certificate, study_file, subject)
+    document = {
+        **_document(certificate, verdict, subject),
+        "study_checked": study_file is not None,
+    }
     if as_json:
         print_document(document)
     else:
-        _explain(certificate, verdict, subject)
+        _explain(certificate, verdict, subject, study_file)
     if verdict.superseded is not None:
         fail(CertificateInvalid(f"{SUPERSEDED}: {verdict.superseded}."))
+
+
+def _check_study(certificate: Certificate, path: Path, model: Path | None) -> None:
+    """What a holder of the study checks before it believes the result; CheckFailed otherwise."""
+    from tacit.channels.consortium.protocols import check_consortium
+    from tacit.channels.federation.certify import check_certificate
+    from tacit.channels.studies.study import Study
+    from tacit.programs.model_file import check_canonical
+
+    study = Study.load(path)
+    if study.consortium is None:
+        check_certificate(study, certificate.to_json())
+        if model is not None:
+            check_canonical(_read(model), study.program(), study.schema)
+    elif model is None:
+        raise UsageError("a consortium's certificate is checked with its model: put it beside.")
+    else:
+        check_consortium(study, _read(model), certificate.to_json())
 
 
 def _pair(model: Path) -> tuple[Path | None, Path]:
@@ -107,7 +136,9 @@ def _central(certificate: Certificate, verdict: Verdict) -> dict[str, Any] | Non
     return {**asdict(certificate.amplified), "recomputed_epsilon": verdict.central}
 
 
-def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -> None:
+def _explain(
+    certificate: Certificate, verdict: Verdict, subject: Path | None, study_file: Path | None
+) -> None:
     from rich.table import Table
 
     from tacit.crypto.signing import fingerprint
@@ -134,6 +165,8 @@ def _explain(certificate: Certificate, verdict: Verdict, subject: Path | None) -
     if certificate.witnesses:
         keys = ", ".join(fingerprint(witness.public_key) for witness in certificate.witnesses)
         table.add_row("noise attested by", f"{len(certificate.witnesses)} servers: {keys}")
+    if study_file is not None:
+        table.add_row("study", f"says what follows from {study_file}, and nothing else")
     table.add_row("signed by", f"{verdict.signer} on {certificate.issued}")
     table.add_row("model", "the one it was issued for" if subject else "not here, so not checked")
     for condition in verdict.conditions:

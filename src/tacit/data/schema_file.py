@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import SchemaError
+from tacit.errors import InputError, SchemaError
+from tacit.toml_text import read_text, toml_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,25 +29,18 @@ WHY_TODO = {
 def read_document(path: Path) -> dict[str, Any]:
     """The plain data of a `.json` file, or of a TOML file with any other ending."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SchemaError(
-            f"{path}: there is no such file. Draft one with: tacit data describe FILE --out {path}"
-        ) from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: is not UTF-8 text. Save it as UTF-8.") from None
-    except OSError as error:
-        raise SchemaError(f"{path}: cannot be read ({error.strerror}).") from None
-    try:
-        if path.suffix == ".json":
-            document = json.loads(text, object_pairs_hook=_no_duplicates)
-        else:
-            document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise SchemaError(f"{path}: is not valid {kind}: {error}.") from None
+        text = read_text(path, f"Draft one with: tacit data describe FILE --out {path}")
+        if path.suffix != ".json":
+            return toml_of(text, str(path))
+        document = json.loads(text, object_pairs_hook=_no_duplicates)
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"{path}: is not valid JSON: {error}.") from None
+    except RecursionError:
+        raise SchemaError(f"{path}: is not valid JSON: it is nested too deeply.") from None
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from None
+    except InputError as error:
+        raise SchemaError(str(error)) from None
     if not isinstance(document, dict):
         raise SchemaError(f"{path}: must hold an object with `columns`.")
     return document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import msgspec
 
 from tacit.data.schema import Schema
 from tacit.errors import InputError, UsageError
+from tacit.toml_text import read_text, toml_of
 
 __all__ = [
     "exact",
@@ -27,16 +27,7 @@ __all__ = [
 
 def read_toml(path: Path, remedy: str) -> dict[str, Any]:
     """The plain data of a file; `remedy` is said where there is none."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file. {remedy}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text. Save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is not valid TOML: {error}.") from None
+    return toml_of(read_text(path, remedy), str(path))
 
 
 def table_of(document: Any, kind: Any, where: str) -> Any:

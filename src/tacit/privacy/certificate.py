@@ -229,7 +229,15 @@ class Certificate:
 
     @property
     def statement(self) -> bytes | None:
-        """What its witnesses have signed; None outside a study."""
+        """What its witnesses have signed of their noise; None outside a study."""
+        return self._statement(None)
+
+    @property
+    def statement_of_subject(self) -> bytes | None:
+        """The same with the subject: what a federation's servers sign, each for one subject."""
+        return self._statement(self.subject)
+
+    def _statement(self, subject: str | None) -> bytes | None:
         if self.study is None or self.participation is None:
             return None
         return statement(
@@ -240,12 +248,15 @@ class Certificate:
             self.secure_randomness,
             self.holders_per_person,
             self.format,
+            subject,
         )
 
     def _check_witnesses(self) -> None:
-        said = self.statement
+        """Each has signed what stands here. Whether the subject must be part of it, who has the
+        study knows (federation/certify.py): parties of a consortium sign before there is one."""
+        known = [said for said in (self.statement_of_subject, self.statement) if said is not None]
         for witness in self.witnesses:
-            if said is None or not signed_by(witness.public_key, witness.signature, said):
+            if not any(signed_by(witness.public_key, witness.signature, said) for said in known):
                 raise CertificateInvalid(
                     f"server {fingerprint(witness.public_key)} did not sign what the certificate "
                     "says of its noise."

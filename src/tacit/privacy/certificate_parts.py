@@ -38,6 +38,7 @@ FORMAT_3 = "tacit certificate 3"
 OLD_FORMATS = (FORMAT_2, FORMAT_3)
 
 _STATEMENT = "tacit statement 2"
+_STATEMENT_OF_SUBJECT = "tacit statement 3"
 _OLD_STATEMENT = "tacit statement 1"
 
 
@@ -66,12 +67,16 @@ def statement(
     secure_randomness: bool,
     holders_per_person: int = 1,
     certificate_format: str = FORMAT,
+    subject: str | None = None,
 ) -> bytes:
     """What each server of a study signs of its own work, from its own books.
 
     A certificate repeats all of it, so whoever verifies the certificate checks the servers' word
     too, and no aggregator can claim noise that was not added. What a server of version 0.1 signed
     (an old `certificate_format`) has a name of its own: it cannot vouch for a new certificate.
+
+    `subject` is the SHA-256 of the one result that the witness vouches for, where it knows it: a
+    server signs one subject per study, so an aggregator cannot have two models certified.
     """
     old = certificate_format in OLD_FORMATS
     document: dict[str, Any] = {
@@ -84,6 +89,8 @@ def statement(
     }
     if not old:
         document["holders_per_person"] = holders_per_person
+        if subject is not None:
+            document |= {"format": _STATEMENT_OF_SUBJECT, "subject": subject}
     return canonical(document)
 
 

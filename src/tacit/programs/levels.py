@@ -40,6 +40,10 @@ class Levels:
     holders: int = 1
     used: set[int] = field(default_factory=set)
     _released: list[tuple[str, Release]] = field(default_factory=list)
+    # Rounds ask the same blocks again and again. Not carried over by `replace`.
+    _mechanisms: dict[Block, Laplace | Gaussian] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def planned(cls, promise: Promise, plan: Plan, parts: int = 1, holders: int = 1) -> Levels:
@@ -59,6 +63,11 @@ class Levels:
     def mechanism(self, block: Block) -> Laplace | Gaussian:
         """The noise of one block. Contributions are integers within the bound: nothing is rounded
         after they were measured, so the bound is that of the sum."""
+        if block not in self._mechanisms:
+            self._mechanisms[block] = self._mechanism(block)
+        return self._mechanisms[block]
+
+    def _mechanism(self, block: Block) -> Laplace | Gaussian:
         bound = Bound.of_contribution(
             block.norm, block.sensitivity * self.holders, self.promise.adjacency
         )

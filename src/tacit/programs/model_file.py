@@ -6,7 +6,8 @@ bytes follow from the model, the program and the schema alone, so that a certifi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,21 @@ from numpy.typing import NDArray
 
 from tacit.data.encode import Encoder
 from tacit.data.schema import Schema
-from tacit.errors import InputError, Refused, UsageError
+from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.programs.files import about_of, from_bytes, read, to_bytes
 from tacit.programs.prediction import Prediction
 from tacit.programs.program import Learner
 from tacit.programs.registry import learner_named
 from tacit.programs.settings import plain_settings
 
-__all__ = ["SavedModel", "load_model", "model_bytes", "model_from_bytes", "save_model"]
+__all__ = [
+    "SavedModel",
+    "check_canonical",
+    "load_model",
+    "model_bytes",
+    "model_from_bytes",
+    "save_model",
+]
 
 WITHOUT = (
     "holds a model alone, without its program and schema: read it with tacit.programs.files, or "
@@ -86,6 +94,34 @@ def model_from_bytes(data: bytes, where: str = "the model file") -> SavedModel:
         raise Refused(f"{where}: {error}") from None
     except (InputError, UsageError) as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def check_canonical(data: bytes, program: Learner, schema: Schema) -> None:
+    """CheckFailed unless the bytes are the one spelling of a model of this program and schema.
+
+    For whoever is sent a model: another spelling, an entry that nobody reads, another program's
+    settings or a number that is not finite is not what the program makes.
+    """
+    try:
+        model = from_bytes(program.models, data)
+        whole = model_bytes(model, program, schema) == data
+    except (InputError, UsageError) as error:
+        raise CheckFailed(f"the model is not one of program {program.name!r}: {error}") from None
+    if not whole:
+        raise CheckFailed(
+            f"the model file is not what program {program.name!r} writes for this schema: its "
+            "settings, its schema or some bytes beside the model are others."
+        )
+    if not all(_is_finite(getattr(model, field.name)) for field in fields(model)):
+        raise CheckFailed("the model holds a number that is infinite or none at all.")
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
+    if isinstance(value, tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _program(about: Any) -> Learner:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
@@ -48,6 +48,7 @@ class Block:
     step     contributions are whole multiples of it: a power of two; by default 2^−24 of the bound
     weight   of the promise, relative to all other blocks of the plan, for all rounds of its stage:
              it divides ε when the promise is pure, and 1/σ² of Gaussian noise otherwise
+    limit    the largest norm of one unit's contribution, in whole steps of the `grid`
     """
 
     name: str
@@ -56,6 +57,9 @@ class Block:
     bound: Fraction
     step: Fraction | None = None
     weight: Fraction = Fraction(1)
+    # They follow from the others, and are asked for in every round.
+    grid: Grid = field(init=False, repr=False, compare=False)
+    limit: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", Norm(self.norm))
@@ -64,19 +68,11 @@ class Block:
         if self.length < 1 or self.bound <= 0 or self.weight <= 0:
             raise UsageError(f"a block needs length ≥ 1, bound > 0 and weight > 0, not {self}.")
         step = power_of_two_below(self.bound * FINENESS) if self.step is None else self.step
-        object.__setattr__(self, "step", Grid(step).step)
+        object.__setattr__(self, "grid", Grid(step))
+        object.__setattr__(self, "step", self.grid.step)
+        object.__setattr__(self, "limit", int(self.bound / self.grid.step))
         if self.limit < 1:
             raise UsageError(f"block {self.name!r}: its step is larger than its bound.")
-
-    @property
-    def grid(self) -> Grid:
-        assert self.step is not None  # filled in above
-        return Grid(self.step)
-
-    @property
-    def limit(self) -> int:
-        """The largest norm of one unit's contribution, in whole steps."""
-        return int(self.bound / self.grid.step)
 
     @property
     def sensitivity(self) -> Fraction:

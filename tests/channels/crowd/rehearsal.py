@@ -13,34 +13,34 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "simulation"))
 
 from crowd_cast import SCHEMA, UNCUT, identity, proposed, rows, secret
 
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.collector_store import CollectorStore
-from tacit.channels.crowd.drawing import checked_seed, place_of, reveal, roster_digest
+from tacit.channels.crowd.drawing import committed, reveal, roster_digest
 from tacit.channels.crowd.letters import (
-    Commitment,
+    Batches,
     Packets,
     Reveal,
     Roster,
     TokenAsked,
     TokenGiven,
+    Wave,
 )
 from tacit.channels.crowd.payload import Answer, signed_message
 from tacit.channels.crowd.proofs import ring_event
 from tacit.channels.crowd.questions import Question
-from tacit.channels.crowd.relay import context_of
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.crypto.blind_signatures import Blinded
-from tacit.crypto.lots import commitment
 from tacit.crypto.onion import peel, wrap
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.ring_signatures import ring_sign
 from tacit.crypto.signing import SigningKey
 from tacit.errors import Refused
+from tacit.privacy.attested import BatchStatement
 
 __all__ = [
     "PEOPLE",
-    "ROUTE",
     "SCHEMA",
     "UNCUT",
     "Rehearsal",
@@ -51,7 +51,6 @@ __all__ = [
 ]
 
 PEOPLE = 12
-ROUTE = (0, 1, 2)
 
 
 class Rehearsal:
@@ -66,6 +65,7 @@ class Rehearsal:
         self.store = CollectorStore(MEMORY, self.proposal.digest)
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.now = 0.0
+        self.answers: dict[str, Answer] = {}
         self.randomness = SeededRandomness("rehearsal")
         self.collector = self.restarted()
 
@@ -103,13 +103,20 @@ class Rehearsal:
         return self
 
     def commit(self, place: int) -> Letter:
-        return self.ask(self.relays[place], "commit", Commitment(commitment(self.seeds[place])))
+        key, seed = self.relays[place], self.seeds[place]
+        return self.ask(key, "commit", committed(key, self.proposal.digest, seed))
 
-    def opened(self) -> Rehearsal:
-        """All registered, lots drawn, the first wave open."""
+    def drawn(self) -> Rehearsal:
+        """All registered, lots drawn; tokens are issued, or the first wave of a ring is open."""
         self.registered().committed()
         for place in range(len(self.relays)):
             self.reveal(place)
+        return self
+
+    def opened(self) -> Rehearsal:
+        """The first wave is open, and everybody has her answers."""
+        self.drawn()
+        self.answers = {person.public_key: self.answer(person) for person in self.people}
         return self
 
     def reveal(self, place: int) -> Letter:
@@ -127,16 +134,43 @@ class Rehearsal:
         self.now += seconds
         self.collector.tick(self.now)
 
+    @property
+    def assignment(self) -> Assignment:
+        """What follows from the lots."""
+        drawn = self.collector.bulletin(self.now).drawn
+        assert drawn is not None
+        return Assignment(self.proposal, self.roster, drawn)
+
+    @property
+    def wave(self) -> Wave:
+        wave = self.collector.bulletin(self.now).wave
+        assert wave is not None
+        return wave
+
+    def state(self, place: int, sizes: tuple[int, int] = (0, 0)) -> Letter:
+        """What a relay says of the open wave: as much of every question that passes it."""
+        drawn, wave = self.assignment, self.wave
+        left_out = drawn.left_out(wave)
+        ways = drawn.ways(wave.stage, left_out)
+        said = BatchStatement(
+            self.relays[place].public_key,
+            drawn.drawing,
+            wave.stage,
+            wave.number,
+            drawn.hop_of(place, left_out),
+            {name: sizes for name, way in ways.items() if place in way},
+        )
+        return self.ask(self.relays[place], "batches", Batches(said.signed(self.relays[place])))
+
     # ── answers ──
 
     def asked(self, person: SigningKey) -> tuple[Question, ...]:
         """What the lots have given to a person."""
-        drawn = self.collector.bulletin(self.now).drawn
-        assert drawn is not None
-        roster = self.roster
-        seed = checked_seed(self.proposal, roster, drawn)
-        place = place_of(roster, person.public_key)
-        return self.proposal.drawn_up.asked(place, len(self.people), seed)
+        return self.assignment.asked(person.public_key)
+
+    def batch(self, person: SigningKey) -> str:
+        """The question that her first answer is to."""
+        return self.asked(person)[0].name
 
     def report(self, question: Question, draw: str = "") -> bytes:
         """A report as an honest person could send it."""
@@ -164,27 +198,30 @@ class Rehearsal:
             proof = blinded.finalize(given.signature).to_bytes()
         return Answer(self.proposal.digest, number, report, proof)
 
-    def packet(
-        self,
-        payload: bytes,
-        stage: int = 0,
-        wave: int = 0,
-        hop: int = 3,
-        route: tuple[int, ...] = ROUTE,
-    ) -> bytes:
+    def packet(self, payload: bytes, batch: str, hop: int = 3, wave: Wave | None = None) -> bytes:
         """As it comes to a hop (3: the collector)."""
-        shape = self.proposal.shape(len(self.people))
-        silent = self.collector.bulletin(self.now).silent
-        context = context_of(self.proposal.digest, stage, wave, silent)
+        drawn, wave = self.assignment, wave or self.wave
+        context = context_of(drawn.drawing, wave, batch)
+        route = drawn.ways(wave.stage, drawn.left_out(wave))[batch]
         stops = [self.proposal.stops[place] for place in route]
-        packet = wrap(shape, context, stops, self.proposal.collector.onion, payload)
+        packet = wrap(drawn.shape, context, stops, self.proposal.collector.onion, payload)
         for place in route[:hop]:
-            packet = peel(shape, context, self.cast.relays[place][1], packet).packet
+            packet = peel(drawn.shape, context, self.cast.relays[place][1], packet).packet
         return packet
 
-    def deliver(self, *payloads: bytes, stage: int = 0, wave: int = 0) -> Letter:
-        packets = [self.packet(payload, stage, wave) for payload in payloads]
-        return self.ask(self.relays[2], "packets", Packets(stage, wave, 3, packets))
+    def deliver(self, *payloads: bytes, batch: str, wave: Wave | None = None) -> Letter:
+        """Of one batch, in the open wave or under the terms of another."""
+        wave = wave or self.wave
+        packets = [self.packet(payload, batch, wave=wave) for payload in payloads]
+        last = self.assignment.ways(wave.stage)[batch][2]
+        body = Packets(wave.stage, wave.number, 3, batch, packets)
+        return self.ask(self.relays[last], "packets", body)
+
+    def deliver_all(self, *people: SigningKey) -> None:
+        """The answers of some people, each in its batch."""
+        for person in people:
+            payload = self.answers[person.public_key].to_bytes()
+            self.deliver(payload, batch=self.batch(person))
 
 
 def refused(do: Callable[[], object]) -> str:

@@ -15,7 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from rehearsal import PEOPLE, UNCUT, Rehearsal, refused, secret
 
+from tacit.channels.crowd.assignment import context_of
 from tacit.channels.crowd.collector import Collector
+from tacit.channels.crowd.drawing import committed
 from tacit.channels.crowd.letters import (
     RECEIPT_BYTES,
     Batches,
@@ -26,16 +28,18 @@ from tacit.channels.crowd.letters import (
     SeenBulletin,
     TokenAsked,
     TokenGiven,
+    Wave,
     is_among,
+    receipts_digest,
 )
 from tacit.channels.crowd.payload import COVER, Answer, receipt_of
-from tacit.channels.crowd.plan import PlanTerms
 from tacit.channels.crowd.proofs import proofs_of
 from tacit.channels.crowd.secrets import Secrets
 from tacit.channels.roles.letters import Letter, read, write
-from tacit.crypto.lots import commitment
+from tacit.crypto.onion import peel, wrap
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, UsageError
+from tacit.privacy.attested import BatchStatement
 
 STRANGER = SigningKey.generate()
 
@@ -43,6 +47,12 @@ STRANGER = SigningKey.generate()
 @pytest.fixture
 def opened() -> Rehearsal:
     return Rehearsal().opened()
+
+
+@pytest.fixture
+def drawn() -> Rehearsal:
+    """Tokens are being issued."""
+    return Rehearsal().drawn()
 
 
 def phase(study: Rehearsal) -> str:
@@ -100,9 +110,25 @@ def test_a_key_that_no_ring_can_hold_is_refused() -> None:
 def test_a_relay_commits_once() -> None:
     study = Rehearsal().committed()
     assert study.commit(0).kind == "committed"
-    other = Commitment(commitment(bytes(32)))
+    other = committed(study.relays[0], study.proposal.digest, bytes(32))
     assert "another seed" in refused(lambda: study.ask(study.relays[0], "commit", other))
     assert "only a relay" in refused(lambda: study.ask(study.people[0], "commit", other))
+
+
+def test_a_commitment_is_signed_by_its_relay_for_this_study() -> None:
+    study = Rehearsal()
+    digest, seed = study.proposal.digest, study.seeds[0]
+    good = committed(study.relays[0], digest, seed)
+    for wrong in (
+        committed(study.relays[1], digest, seed),
+        committed(study.relays[0], "00" * 32, seed),
+        msgspec.structs.replace(good, commitment="00" * 32),
+        msgspec.structs.replace(good, signature=""),
+        msgspec.structs.replace(good, signature="é"),
+    ):
+        said = refused(lambda wrong=wrong: study.ask(study.relays[0], "commit", wrong))
+        assert "not signed by the relay" in said
+    assert study.ask(study.relays[0], "commit", good).kind == "committed"
 
 
 @pytest.mark.parametrize("text", ["", "é" * 64, "0" * 63, "0" * 65, "0" * 64 + "\n", "A" * 64])
@@ -110,7 +136,7 @@ def test_a_commitment_is_a_digest(text: str) -> None:
     study = Rehearsal()
     for _ in range(2):  # the second is compared with the first
         with pytest.raises(InputError):
-            study.ask(study.relays[0], "commit", Commitment(text))
+            study.ask(study.relays[0], "commit", Commitment(text, "0" * 128))
         study.commit(0)
 
 
@@ -152,20 +178,39 @@ def test_only_what_was_committed_to_is_revealed() -> None:
 
 def test_lots_are_drawn_when_all_have_revealed_or_when_some_are_late() -> None:
     study = Rehearsal().registered().committed()
-    study.reveal(3)
+    for place in (1, 3, 4):
+        study.reveal(place)
     study.pass_time(19.0)
     assert phase(study) == "drawing"
     study.pass_time(1.0)
-    assert phase(study) == "asking"
+    assert phase(study) == "issuing"
     drawn = study.collector.bulletin(study.now).drawn
     assert drawn is not None
-    assert set(drawn.reveals) == {3}
+    assert set(drawn.reveals) == {1, 3, 4}
+    assert "goes on without you" in refused(lambda: study.reveal(0))
+    assert study.reveal(1).kind == "revealed"  # the answer was lost
+    assert study.store.drawing() == (study.assignment.drawing, (1, 3, 4))
 
 
-def test_without_any_relay_no_lots_are_drawn() -> None:
-    study = Rehearsal().registered().committed()
-    study.pass_time(20.0)
-    assert "no relay revealed" in study.collector.failure
+def test_without_enough_relays_no_lots_are_drawn() -> None:
+    """So many that one is honest: else whoever owns them all could steer the lots."""
+    study = Rehearsal(waves=5).registered().committed()
+    study.reveal(0)
+    study.reveal(1)
+    study.pass_time(99.0)
+    assert phase(study) == "drawing"
+    assert study.collector.deadline == 100.0
+    study.pass_time(1.0)
+    assert "2 relays revealed their part of the lot, of 3" in study.collector.failure
+
+
+def test_relays_that_come_late_are_waited_for() -> None:
+    study = Rehearsal(waves=5).registered().committed()
+    study.pass_time(50.0)
+    for place in (0, 1, 2):
+        assert phase(study) == "drawing"
+        study.reveal(place)
+    assert phase(study) == "issuing"
 
 
 def test_relays_have_their_time_when_the_collector_was_away() -> None:
@@ -174,9 +219,10 @@ def test_relays_have_their_time_when_the_collector_was_away() -> None:
     study.restarted()
     study.pass_time(19.0)
     assert phase(study) == "drawing"
-    study.reveal(0)
+    for place in (0, 1, 2):
+        study.reveal(place)
     study.pass_time(1.0)
-    assert phase(study) == "asking"
+    assert phase(study) == "issuing"
 
 
 @pytest.mark.parametrize(("people", "relays"), [(PEOPLE - 1, 5), (PEOPLE, 2)])
@@ -205,61 +251,84 @@ def test_secrets_of_another_study_are_refused() -> None:
 # ── tokens ──
 
 
-def test_one_token_for_each_person_and_question(opened: Rehearsal) -> None:
-    person = opened.people[0]
-    (question,) = opened.asked(person)
-    body = TokenAsked(question.name, opened.blinded(question, opened.report(question, "1")).blinded)
+def test_one_token_for_each_person_and_question(drawn: Rehearsal) -> None:
+    person = drawn.people[0]
+    (question,) = drawn.asked(person)
+    body = TokenAsked(question.name, drawn.blinded(question, drawn.report(question, "1")).blinded)
     other = msgspec.structs.replace(
-        body, blinded=opened.blinded(question, opened.report(question, "2")).blinded
+        body, blinded=drawn.blinded(question, drawn.report(question, "2")).blinded
     )
-    first = opened.ask(person, "token", body)
+    first = drawn.ask(person, "token", body)
     for _ in range(2):
-        assert opened.ask(person, "token", body) == first
-        message = refused(lambda: opened.ask(person, "token", other))
+        assert drawn.ask(person, "token", body) == first
+        message = refused(lambda: drawn.ask(person, "token", other))
         assert "for another answer" in message
-        opened.restarted()
-    assert opened.store.tokens() == 1
+        drawn.restarted()
+    assert drawn.store.tokens() == {question.name: 1}
 
 
-def test_no_token_for_another_question_nor_for_strangers(opened: Rehearsal) -> None:
-    person = opened.people[0]
-    (mine,) = opened.asked(person)
-    for question in opened.proposal.questions.values():
-        blinded = opened.blinded(question, opened.report(question)).blinded
-        for sender in (person, STRANGER, opened.relays[0], opened.cast.collector):
+def test_no_token_for_another_question_nor_for_strangers(drawn: Rehearsal) -> None:
+    person = drawn.people[0]
+    (mine,) = drawn.asked(person)
+    for question in drawn.proposal.questions.values():
+        blinded = drawn.blinded(question, drawn.report(question)).blinded
+        for sender in (person, STRANGER, drawn.relays[0], drawn.cast.collector):
             if sender is person and question == mine:
                 continue
             body = TokenAsked(question.name, blinded)
-            message = refused(lambda sender=sender, body=body: opened.ask(sender, "token", body))
+            message = refused(lambda sender=sender, body=body: drawn.ask(sender, "token", body))
             assert "not one that the lots have given to you" in message
     unknown = TokenAsked("table-99", b"")
-    assert "not one that" in refused(lambda: opened.ask(person, "token", unknown))
-    assert opened.store.tokens() == 0
+    assert "not one that" in refused(lambda: drawn.ask(person, "token", unknown))
+    assert not drawn.store.tokens()
 
 
 @pytest.mark.parametrize("blinded", [b"", bytes(256), b"\xff" * 256, bytes(255) + b"\x01" + b"x"])
-def test_what_was_not_blinded_is_not_signed(opened: Rehearsal, blinded: bytes) -> None:
-    (question,) = opened.asked(opened.people[0])
+def test_what_was_not_blinded_is_not_signed(drawn: Rehearsal, blinded: bytes) -> None:
+    (question,) = drawn.asked(drawn.people[0])
     with pytest.raises(InputError):
-        opened.ask(opened.people[0], "token", TokenAsked(question.name, blinded))
-    assert opened.store.tokens() == 0
+        drawn.ask(drawn.people[0], "token", TokenAsked(question.name, blinded))
+    assert not drawn.store.tokens()
 
 
-def test_no_token_before_the_lots_and_none_after_the_window() -> None:
+def test_no_token_before_the_lots() -> None:
     study = Rehearsal().registered()
     body = TokenAsked("table-0", b"")
     assert "nothing is asked yet" in refused(lambda: study.ask(study.people[0], "token", body))
-    study = Rehearsal(waves=1).opened()
-    early, late = study.people[:2]
-    (question,) = study.asked(early)
-    asked = TokenAsked(question.name, study.blinded(question, study.report(question)).blinded)
-    given = study.ask(early, "token", asked)
-    study.pass_time(1000.0)
-    assert phase(study) == "over"
-    assert study.ask(early, "token", asked) == given  # the answer was lost
-    (question,) = study.asked(late)
-    asked = TokenAsked(question.name, study.blinded(question, study.report(question)).blinded)
-    assert "is over" in refused(lambda: study.ask(late, "token", asked))
+
+
+def test_tokens_are_issued_before_the_first_wave_and_never_after(drawn: Rehearsal) -> None:
+    """Whoever got hers later would be known by the wave in which her answer comes."""
+    early, late = drawn.people[:2]
+    (question,) = drawn.asked(early)
+    asked = TokenAsked(question.name, drawn.blinded(question, drawn.report(question)).blinded)
+    given = drawn.ask(early, "token", asked)
+    assert phase(drawn) == "issuing"
+    drawn.pass_time(20.0)
+    assert phase(drawn) == "asking"
+    assert drawn.ask(early, "token", asked) == given  # the answer was lost
+    (question,) = drawn.asked(late)
+    asked = TokenAsked(question.name, drawn.blinded(question, drawn.report(question)).blinded)
+    assert "before its first wave" in refused(lambda: drawn.ask(late, "token", asked))
+    assert drawn.collector.bulletin(drawn.now).expected == 1
+    assert drawn.restarted().bulletin(drawn.now).expected == 1
+
+
+def test_the_first_wave_opens_when_everybody_has_her_tokens(drawn: Rehearsal) -> None:
+    for person in drawn.people:
+        assert phase(drawn) == "issuing"
+        drawn.answer(person)
+    assert phase(drawn) == "asking"
+    assert drawn.wave.number == 0
+
+
+def test_people_have_their_time_for_tokens_when_the_collector_was_away(drawn: Rehearsal) -> None:
+    drawn.now += 1e6
+    drawn.restarted()
+    drawn.pass_time(19.0)
+    assert phase(drawn) == "issuing"
+    drawn.pass_time(1.0)
+    assert phase(drawn) == "asking"
 
 
 # ── packets ──
@@ -294,7 +363,7 @@ REASONS: dict[str, tuple[str, Callable[[Rehearsal, Answer], bytes]]] = {
     "broken proof": ("forged", broken_proof),
     "no proof": ("forged", lambda _, a: replace(a, proof=bytes(len(a.proof))).to_bytes()),
     "a token for another answer": ("forged", other_report),
-    "a token for another question": ("forged", other_question),
+    "a token for another question": ("another batch", other_question),
     "a second mark": ("forged", other_prefix),
     "study": ("another study", lambda _, a: replace(a, study="5a" * 32).to_bytes()),
     "impossible report": (
@@ -313,12 +382,13 @@ REASONS: dict[str, tuple[str, Callable[[Rehearsal, Answer], bytes]]] = {
 def test_what_does_not_count_is_counted_by_its_reason_and_nothing_else(case: str) -> None:
     study = Rehearsal().opened()
     reason, made = REASONS[case]
-    answer = study.answer(study.people[0])
-    assert study.deliver(made(study, answer)).kind == "taken"
+    person = study.people[0]
+    answer, batch = study.answers[person.public_key], study.batch(person)
+    assert study.deliver(made(study, answer), batch=batch).kind == "taken"
     assert study.store.refused() == {reason: 1}
     assert study.store.reports() == []
     assert_no_identity(study)
-    study.deliver(answer.to_bytes())  # the honest one counts all the same
+    study.deliver(answer.to_bytes(), batch=batch)  # the honest one counts all the same
     assert [stored.report for stored in study.store.reports()] == [answer.report]
 
 
@@ -330,32 +400,55 @@ def assert_no_identity(study: Rehearsal) -> None:
 
 
 def test_what_was_sealed_for_others_is_unreadable(opened: Rehearsal) -> None:
-    answer = opened.answer(opened.people[0]).to_bytes()
-    good = opened.packet(answer)
+    """Or under other terms: whoever was shown another wave is mixed with nobody."""
+    person, wave = opened.people[0], opened.wave
+    answer, batch = opened.answers[person.public_key].to_bytes(), opened.batch(person)
+    other = next(name for name in opened.proposal.questions if name != batch)
+    good = opened.packet(answer, batch)
     size = len(good)
-    for packet in (
+    packets = [
         b"",
         bytes(size),
         good[:-1],
         good + b"\0",
         bytes([2]) + good[1:],
         good[:40] + bytes([good[40] ^ 1]) + good[41:],
-        opened.packet(answer, hop=2),
-        opened.packet(answer, wave=1),
-        opened.packet(answer, stage=1),
+        opened.packet(answer, batch, hop=2),
+        opened.packet(answer, other),
+    ]
+    for terms in (
+        {"number": 1},
+        {"stage": 1},
+        {"opens": wave.opens + 1},
+        {"thresholds": {"age": [1.0]}},
     ):
-        opened.ask(opened.relays[0], "packets", Packets(0, 0, 3, [packet]))
-    assert opened.store.refused() == {"unreadable": 9}
+        shown = msgspec.structs.replace(wave, **terms)
+        packets.append(_sealed_under(opened, shown, batch, answer))
+    for packet in packets:
+        opened.ask(opened.relays[0], "packets", Packets(0, 0, 3, batch, [packet]))
+    assert opened.store.refused() == {"unreadable": len(packets)}
     assert opened.store.reports() == []
     assert opened.told[-1] == ("reports refused", {"unreadable": 1})
 
 
+def _sealed_under(study: Rehearsal, wave: Wave, batch: str, payload: bytes) -> bytes:
+    """As it comes to the collector from relays that were shown the same other terms."""
+    drawn = study.assignment
+    context = context_of(drawn.drawing, wave, batch)
+    stops = [study.proposal.stops[place] for place in (0, 1, 2)]
+    packet = wrap(drawn.shape, context, stops, study.proposal.collector.onion, payload)
+    for place in (0, 1, 2):
+        packet = peel(drawn.shape, context, study.cast.relays[place][1], packet).packet
+    return packet
+
+
 def test_the_same_report_again_counts_once_also_after_a_restart(opened: Rehearsal) -> None:
-    answer = opened.answer(opened.people[0]).to_bytes()
-    opened.deliver(answer, answer)
-    opened.deliver(answer)
+    person = opened.people[0]
+    answer, batch = opened.answers[person.public_key].to_bytes(), opened.batch(person)
+    opened.deliver(answer, answer, batch=batch)
+    opened.deliver(answer, batch=batch)
     opened.restarted()
-    opened.deliver(answer)
+    opened.deliver(answer, batch=batch)
     assert len(opened.store.reports()) == 1
     assert opened.store.refused() == {"again": 3}
     assert opened.collector.bulletin(0.0).arrived == 1
@@ -368,7 +461,7 @@ def test_a_ring_member_who_answers_twice_is_counted_once() -> None:
     answers = [study.answer(person, draw).to_bytes() for draw in "0123456789"]
     assert len(set(answers)) > 1
     first = study.answer(person, "0")
-    study.deliver(*answers)
+    study.deliver(*answers, batch=study.batch(person))
     (stored,) = study.store.reports()
     assert stored.report == first.report
     found = study.store.refused()
@@ -381,9 +474,9 @@ def test_a_ring_is_made_of_members() -> None:
     study = Rehearsal(proof="ring").opened()
     (question,) = study.asked(study.people[0])
     other = Rehearsal(proof="ring", seed=9).opened()  # the same people in another study
-    stolen = replace(other.answer(other.people[0]), study=study.proposal.digest)
-    study.deliver(stolen.to_bytes())
-    assert set(study.store.refused()) <= {"forged", "malformed"}
+    stolen = replace(other.answers[other.people[0].public_key], study=study.proposal.digest)
+    study.deliver(stolen.to_bytes(), batch=question.name)
+    assert set(study.store.refused()) <= {"forged", "malformed", "another batch"}
     assert not study.store.reports()
     assert "not one that" in refused(
         lambda: study.ask(study.people[0], "token", TokenAsked(question.name, b""))
@@ -391,11 +484,13 @@ def test_a_ring_is_made_of_members() -> None:
 
 
 def test_only_relays_bring_packets_and_tell_of_batches(opened: Rehearsal) -> None:
-    answer = opened.packet(opened.answer(opened.people[0]).to_bytes())
+    batch = opened.batch(opened.people[0])
+    answer = opened.packet(opened.answers[opened.people[0].public_key].to_bytes(), batch)
+    said = BatchStatement("00" * 32, opened.assignment.drawing, 0, 0, 0, {})
     for sender in (STRANGER, opened.people[0], opened.cast.collector):
         for kind, body in (
-            ("packets", Packets(0, 0, 3, [answer])),
-            ("batches", Batches(0, 0, {0: 1})),
+            ("packets", Packets(0, 0, 3, batch, [answer])),
+            ("batches", Batches(said.signed(sender))),
         ):
             message = refused(lambda s=sender, k=kind, b=body: opened.ask(s, k, b))
             assert "only a relay" in message
@@ -405,18 +500,50 @@ def test_only_relays_bring_packets_and_tell_of_batches(opened: Rehearsal) -> Non
 @pytest.mark.parametrize("number", [-1, 2**31, 2**63, 2**64 - 1])
 def test_numbers_that_nothing_has_room_for_are_refused(opened: Rehearsal, number: int) -> None:
     relay = opened.relays[0]
-    for kind, body in (
-        ("packets", Packets(number, 0, 3, [b"x"])),
-        ("packets", Packets(0, number, 3, [b"x"])),
-        ("batches", Batches(number, 0, {})),
-        ("batches", Batches(0, number, {})),
-        ("batches", Batches(0, 0, {number: 1})),
-        ("batches", Batches(0, 0, {1: number})),
-    ):
+    for body in (Packets(number, 0, 3, "", [b"x"]), Packets(0, number, 3, "", [b"x"])):
         with pytest.raises(InputError):
-            opened.ask(relay, kind, body)
+            opened.ask(relay, "packets", body)
     with pytest.raises(InputError, match="no stage"):
         opened.ask(opened.people[0], "receipts", number=number)
+
+
+# ── what relays say ──
+
+
+def test_a_relay_says_once_what_it_has_passed_on(opened: Rehearsal) -> None:
+    assert opened.state(0, (4, 4)).kind == opened.state(0, (4, 4)).kind == "noted"
+    assert "something else" in refused(lambda: opened.state(0, (5, 5)))
+    assert opened.store.statements(0, 0)[0].holds
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"relay": "00" * 32},
+        {"drawing": "00" * 32},
+        {"stage": 1},
+        {"wave": 1},
+        {"hop": 2},
+        {"batches": {"table-99": (4, 4)}},
+    ],
+)
+def test_a_statement_is_about_its_own_relay_and_wave(
+    opened: Rehearsal, terms: dict[str, Any]
+) -> None:
+    drawn, key = opened.assignment, opened.relays[0]
+    good = BatchStatement(key.public_key, drawn.drawing, 0, 0, drawn.hop_of(0, ()), {})
+    wrong = Batches(replace(good, **terms).signed(key))
+    assert refused(lambda: opened.ask(key, "batches", wrong))
+    unsigned = Batches(replace(good, signature="00" * 64))
+    assert refused(lambda: opened.ask(key, "batches", unsigned))
+    assert opened.ask(key, "batches", Batches(good.signed(key))).kind == "noted"
+
+
+def test_a_statement_comes_in_time(opened: Rehearsal) -> None:
+    drawn, key = opened.assignment, opened.relays[0]
+    said = BatchStatement(key.public_key, drawn.drawing, 0, 0, drawn.hop_of(0, ()), {}).signed(key)
+    opened.pass_time(40.0)
+    assert "this wave is over" in refused(lambda: opened.ask(key, "batches", Batches(said)))
 
 
 @pytest.mark.parametrize(
@@ -431,8 +558,8 @@ def test_bodies_that_say_nothing_are_refused(opened: Rehearsal, kind: str, body:
 
 def test_letters_have_a_longest_length(opened: Rehearsal) -> None:
     assert opened.collector.limit("register") == Rehearsal().collector.limit("packets") == 4096
-    packet = opened.packet(COVER)
-    full = write(Packets(2**31 - 1, 2**31 - 1, 3, [packet] * 4096))
+    packet = opened.packet(COVER, "table-0")
+    full = write(Packets(2**31 - 1, 2**31 - 1, 3, "table-0", [packet] * 4096))
     assert len(full) <= opened.collector.limit("packets") <= len(full) + 4096 * 8 + 4096
     with pytest.raises(InputError, match="dance"):
         opened.collector.limit("dance")
@@ -441,26 +568,48 @@ def test_letters_have_a_longest_length(opened: Rehearsal) -> None:
 # ── receipts ──
 
 
-def test_receipts_are_of_all_and_in_order(opened: Rehearsal) -> None:
-    answers = [opened.answer(person) for person in opened.people[:5]]
-    opened.deliver(*(answer.to_bytes() for answer in answers))
-    assert read(Receipts, opened.ask(STRANGER, "receipts").body).digests == b""
-    assert opened.collector.deadline is not None
-    opened.now = opened.collector.deadline  # what arrived in a wave is published with the next
-    said = read(Receipts, opened.ask(STRANGER, "receipts").body).digests
-    parts = [said[i : i + RECEIPT_BYTES] for i in range(0, len(said), RECEIPT_BYTES)]
-    assert len(parts) == 5
-    assert parts == sorted(parts)
+def test_receipts_are_of_all_by_question_and_in_order(opened: Rehearsal) -> None:
+    some = opened.people[:5]
+    opened.deliver_all(*some)
+    assert read(Receipts, opened.ask(STRANGER, "receipts").body).main == {}
+    opened.pass_time(40.0)  # what arrived in a wave is published with the next
+    body = opened.ask(STRANGER, "receipts").body
+    said = read(Receipts, body)
+    assert (said.wave, said.later) == (1, {})
+    assert receipts_digest(said) == opened.wave.receipts
+    assert sum(len(digests) for digests in said.main.values()) == 5 * RECEIPT_BYTES
+    for digests in said.main.values():
+        parts = [digests[i : i + RECEIPT_BYTES] for i in range(0, len(digests), RECEIPT_BYTES)]
+        assert parts == sorted(parts)
     proofs = proofs_of(opened.proposal, ())
-    names = opened.proposal.drawn_up.names
-    for answer in answers:
-        mark = proofs.mark(names[answer.question], answer.report, answer.proof)
+    for person in some:
+        answer, name = opened.answers[person.public_key], opened.batch(person)
+        mark = proofs.mark(name, answer.report, answer.proof)
         assert mark is not None
-        assert is_among(said, receipt_of(mark))
-    assert not is_among(said, receipt_of(b"nobody's"))
+        assert is_among(said.main[name], receipt_of(mark))
+        assert not is_among(said.main[name], receipt_of(b"nobody's"))
     assert not is_among(b"", receipt_of(b"nobody's"))
     opened.restarted()
-    assert read(Receipts, opened.ask(STRANGER, "receipts").body).digests == said
+    assert opened.ask(STRANGER, "receipts").body == body
+
+
+def test_receipts_tell_what_came_with_everybodys_from_what_was_sent_again() -> None:
+    """A question whose whole first wave was lost has its main wave later."""
+    study = Rehearsal(waves=3).opened()
+    by_batch: dict[str, list[SigningKey]] = {}
+    for person in study.people:
+        by_batch.setdefault(study.batch(person), []).append(person)
+    (first, one), (second, two) = list(by_batch.items())[:2]
+    study.deliver_all(*one[:-1])
+    study.pass_time(40.0)
+    study.deliver_all(one[-1], *two)
+    study.pass_time(40.0)
+    study.pass_time(40.0)
+    assert phase(study) == "over"
+    said = read(Receipts, study.ask(STRANGER, "receipts").body)
+    sizes = {name: len(digests) // RECEIPT_BYTES for name, digests in said.main.items()}
+    assert sizes == {first: len(one) - 1, second: len(two)}
+    assert {name: len(d) // RECEIPT_BYTES for name, d in said.later.items()} == {first: 1}
 
 
 def test_there_are_no_receipts_before_the_lots() -> None:
@@ -470,16 +619,21 @@ def test_there_are_no_receipts_before_the_lots() -> None:
 # ── waves ──
 
 
-def test_a_study_is_over_when_all_have_arrived() -> None:
+def test_a_study_is_over_when_all_have_arrived_and_all_relays_have_spoken() -> None:
     study = Rehearsal().opened()
-    answers = [study.answer(person).to_bytes() for person in study.people]
-    study.deliver(*answers[:-1])
+    wave = study.wave
+    study.deliver_all(*study.people[:-1])
+    for place in range(4):
+        study.state(place)
     assert phase(study) == "asking"
-    study.deliver(answers[-1])
+    study.deliver_all(study.people[-1])
+    assert phase(study) == "asking"
+    study.state(4)
     assert phase(study) == "over"
     assert study.collector.is_over
     assert study.collector.deadline is None
-    study.deliver(answers[0])
+    payload = study.answers[study.people[0].public_key].to_bytes()
+    study.deliver(payload, batch=study.batch(study.people[0]), wave=wave)
     assert study.store.refused() == {"after the window": 1}
     assert study.restarted().is_over
     assert len(study.store.reports()) == PEOPLE
@@ -487,7 +641,7 @@ def test_a_study_is_over_when_all_have_arrived() -> None:
 
 def test_what_is_missing_after_the_last_wave_stays_so() -> None:
     study = Rehearsal(waves=2).opened()
-    study.deliver(*(study.answer(person).to_bytes() for person in study.people[:7]))
+    study.deliver_all(*study.people[:7])
     study.pass_time(40.0)
     news = study.collector.bulletin(study.now)
     assert news.wave is not None
@@ -497,15 +651,33 @@ def test_what_is_missing_after_the_last_wave_stays_so() -> None:
     assert ("stage over", {"stage": 0, "reports": 7, "of": PEOPLE}) in study.told
 
 
-def test_relays_that_say_nothing_are_named(opened: Rehearsal) -> None:
+def left_out(study: Rehearsal) -> tuple[int, ...]:
+    return study.assignment.left_out(study.wave)
+
+
+def test_relays_that_say_nothing_are_left_out_of_the_next_wave(opened: Rehearsal) -> None:
     for place in (0, 1, 2):
-        opened.ask(opened.relays[place], "batches", Batches(0, 0, {place: 4} if place else {}))
+        opened.state(place)
     opened.pass_time(40.0)
-    assert opened.collector.bulletin(opened.now).silent == [3, 4]
-    assert opened.restarted().bulletin(opened.now).silent == [3, 4]
-    opened.ask(opened.relays[0], "batches", Batches(0, 1, {}))
-    opened.pass_time(40.0)  # fewer than a circuit: the collector itself was not heard
-    assert opened.collector.bulletin(opened.now).silent == [3, 4]
+    assert left_out(opened) == (3, 4)
+    opened.restarted()
+    assert left_out(opened) == (3, 4)
+    opened.state(0)
+    opened.pass_time(40.0)  # fewer than a circuit: then nobody is
+    assert left_out(opened) == ()
+
+
+def test_a_relay_that_swallows_is_named(opened: Rehearsal) -> None:
+    """The next stop has not received what it says it has passed on."""
+    drawn = opened.assignment
+    culprit = next(iter(drawn.ways(0).values()))[1]
+    for place in range(5):
+        hop = drawn.hop_of(place, ())
+        opened.state(place, (4, 4) if hop < 2 else (0, 0))
+    opened.pass_time(40.0)
+    assert culprit in left_out(opened)
+    names = [fields["relay"] for event, fields in opened.told if event == "relay left out"]
+    assert opened.proposal.relays[culprit].name in names
 
 
 def test_a_wave_of_an_away_collector_ends_and_the_next_has_its_whole_time(
@@ -519,22 +691,23 @@ def test_a_wave_of_an_away_collector_ends_and_the_next_has_its_whole_time(
 
 
 def test_stages_follow_one_another_and_take_their_own_answers_only() -> None:
-    plan = PlanTerms(kind="anonml", partitions=1, subsets=1, size=3)
-    study = Rehearsal(60, schema=UNCUT, plan=plan, waves=1).opened()
+    study = Rehearsal(100, schema=UNCUT, waves=1).drawn()
     stages = study.proposal.drawn_up.stages
     assert stages > 1
-    person = study.people[0]
-    first = study.asked(person)[0]
-    answer = study.answer(person).to_bytes()
-    while phase(study) == "asking":
-        news = study.collector.bulletin(study.now)
-        assert news.wave is not None
-        before = len(study.store.reports())
-        study.deliver(answer, stage=news.wave.stage)
-        assert len(study.store.reports()) - before == (news.wave.stage == first.stage)
-        assert sum(news.wave.stage == q.stage for q in study.proposal.questions.values())
+    person = next(p for p in study.people if study.asked(p)[0].stage == 0)
+    batch, answer = study.batch(person), study.answer(person).to_bytes()
+    seen = []
+    while phase(study) in ("issuing", "asking"):
+        if phase(study) == "asking":
+            stage = study.wave.stage
+            seen.append(stage)
+            name = batch if stage == 0 else study.proposal.drawn_up.in_stage(stage)[0].name
+            before = len(study.store.reports())
+            study.deliver(answer, batch=name)
+            assert len(study.store.reports()) - before == (stage == 0)
         study.pass_time(40.0)
-    assert study.store.refused() == {"after the window": stages - 1}
+    assert seen == list(range(stages))
+    assert study.store.refused() == {"another batch": stages - 1}
 
 
 # ── bulletins ──
@@ -574,13 +747,13 @@ def test_the_collectors_part_of_the_lot_is_secret_until_the_roster_is_closed() -
     assert drawn.seed == study.cast.secrets.seed
 
 
-def test_a_token_says_nothing_about_its_owner(opened: Rehearsal) -> None:
+def test_a_token_says_nothing_about_its_owner(drawn: Rehearsal) -> None:
     """What the collector has seen of a request does not occur in the token."""
-    person = opened.people[0]
-    (question,) = opened.asked(person)
-    blinded = opened.blinded(question, opened.report(question))
+    person = drawn.people[0]
+    (question,) = drawn.asked(person)
+    blinded = drawn.blinded(question, drawn.report(question))
     body = TokenAsked(question.name, blinded.blinded)
-    given = read(TokenGiven, opened.ask(person, "token", body).body)
+    given = read(TokenGiven, drawn.ask(person, "token", body).body)
     token = blinded.finalize(given.signature).to_bytes()
     for part in (blinded.blinded, given.signature):
         assert part not in token

@@ -15,29 +15,32 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from rehearsal import PEOPLE, SCHEMA, UNCUT, Rehearsal, identity, rows
 
-from tacit.channels.crowd.drawing import roster_digest
+from tacit.channels.crowd.assignment import context_of
+from tacit.channels.crowd.drawing import committed, roster_digest
 from tacit.channels.crowd.errands import Came, Errand, Script
 from tacit.channels.crowd.letters import (
     Bulletin,
+    Commitment,
     Drawn,
     Packets,
     Receipts,
+    Reveal,
     Roster,
     TokenAsked,
     TokenGiven,
+    Wave,
 )
 from tacit.channels.crowd.payload import COVER, Answer
 from tacit.channels.crowd.person import TRIES, Person
-from tacit.channels.crowd.person_journal import PersonJournal
+from tacit.channels.crowd.person_journal import Given, PersonJournal
 from tacit.channels.crowd.plan import PlanTerms
-from tacit.channels.crowd.relay import context_of
 from tacit.channels.roles.budget import LedgerBudget
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.store import MEMORY
 from tacit.crypto.onion import open_payload, peel
 from tacit.crypto.prg import Keystream, SeededRandomness
-from tacit.crypto.signing import SigningKey, digest
-from tacit.data.schema import Schema
+from tacit.crypto.signing import SigningKey
+from tacit.data.batch import Batch
 from tacit.errors import (
     BudgetExceeded,
     CheckFailed,
@@ -95,6 +98,8 @@ class Scene:
         self.relays: Callable[[int], Letter | TacitError] = lambda place: Letter("taken", 0)
         self.journal = PersonJournal(MEMORY, study.proposal.digest)
         self.lives = 0
+        self.waves: dict[tuple[int, int], Wave] = {}  # as she was shown them
+        self.row: Batch | None = rows(study.proposal.schema, PEOPLE, 0)[number % PEOPLE]
 
     @property
     def key(self) -> SigningKey:
@@ -102,12 +107,11 @@ class Scene:
 
     def person(self) -> Person:
         self.lives += 1
-        schema: Schema = self.study.proposal.schema
         return Person(
             self.study.proposal,
             self.key,
             self.journal,
-            rows(schema, PEOPLE, 0)[self.number],
+            self.row,
             Purse(self.notes),
             Noted(f"life {self.lives} of {self.number}", self.notes),
         )
@@ -126,7 +130,8 @@ class Scene:
 
     def carried(self, errand: Errand) -> Letter | TacitError | None:
         letter = errand.letter
-        assert letter is not None
+        if letter is None:
+            return None
         self.notes.append(letter.kind)
         if errand.to is not None:
             self.packets.append((errand.to, self.study.now, read(Packets, letter.body)))
@@ -138,7 +143,18 @@ class Scene:
         if reply.kind == "wait":  # nothing else happens in this scene
             self.study.pass_time((self.study.collector.deadline or 0.0) - self.study.now)
             reply = self.study.collector.answer(self.key.public_key, letter, self.study.now)
-        return reply if self.tamper is None else self.tamper(letter, reply)
+        shown = reply if self.tamper is None else self.tamper(letter, reply)
+        if isinstance(shown, Letter) and shown.kind == "bulletin":
+            self._see(shown)
+        return shown
+
+    def _see(self, shown: Letter) -> None:
+        try:
+            wave = read(Bulletin, shown.body).wave
+        except InputError:
+            return
+        if wave is not None:
+            self.waves[wave.stage, wave.number] = wave
 
 
 def changed(kind: type[Any], change: Callable[[Any], Any]) -> Tamper:
@@ -156,20 +172,9 @@ def first_packet(errand: Errand) -> bool:
     return errand.to is not None
 
 
-def second_bulletin() -> Callable[[Errand], bool]:
-    """When the first wave is done with."""
-    seen: list[Errand] = []
-
-    def until(errand: Errand) -> bool:
-        seen.extend([errand] if errand.letter and errand.letter.kind == "bulletin" else [])
-        return len(seen) == 2
-
-    return until
-
-
 @pytest.fixture
 def study() -> Rehearsal:
-    return Rehearsal(waves=3).opened()
+    return Rehearsal(waves=3).drawn()
 
 
 # ── budget ──
@@ -186,7 +191,8 @@ def test_she_pays_before_she_answers(study: Rehearsal) -> None:
         "spend",
         "draw",  # the answer, and what blinds it
         "token",
-        "draw",  # the circuit, and when
+        "bulletin",
+        "draw",  # when, and in which order
     ]
 
 
@@ -205,7 +211,7 @@ def test_with_a_budget_that_is_too_small_nobody_hears_of_her(
 
 def test_the_ledger_is_charged_once_for_all_answers(tmp_path: Path) -> None:
     plan = PlanTerms(kind="anonml", partitions=2, subsets=2, size=1)
-    study = Rehearsal(plan=plan, waves=1).opened()
+    study = Rehearsal(plan=plan, waves=1).drawn()
     promise, ledger = study.proposal.local_promise, Ledger(tmp_path / "ledger.db")
     ledger.allow("me", promise.unit, promise.epsilon, 0.0)
     budget = LedgerBudget(promise, "study", ledger, "me")
@@ -268,7 +274,7 @@ ROSTERS: dict[str, tuple[str, Callable[[Roster], Roster]]] = {
     ),
     "other commitments": (
         "another than the one that was announced",
-        lambda r: msgspec.structs.replace(r, commitments={0: "0" * 64}),
+        lambda r: msgspec.structs.replace(r, commitments={0: Commitment("0" * 64, "0" * 128)}),
     ),
 }
 DRAWN: dict[str, tuple[str, Callable[[Drawn], Drawn | None]]] = {
@@ -281,32 +287,39 @@ DRAWN: dict[str, tuple[str, Callable[[Drawn], Drawn | None]]] = {
         "the collector's part of the lot is not",
         lambda d: msgspec.structs.replace(d, seed=b""),
     ),
-    "no relay": ("drew alone", lambda d: msgspec.structs.replace(d, reveals={})),
+    "no relay": (
+        "0 relays took part",
+        lambda d: msgspec.structs.replace(d, reveals={}),
+    ),
+    "fewer than one of whom is honest": (
+        "2 relays took part",
+        lambda d: msgspec.structs.replace(d, reveals={0: d.reveals[0], 1: d.reveals[1]}),
+    ),
     "swapped reveals": (
         "relay 0's part of the lot is not",
-        lambda d: msgspec.structs.replace(d, reveals={0: d.reveals[1], 1: d.reveals[0]}),
+        lambda d: _reveals(d, {0: d.reveals[1], 1: d.reveals[0]}),
     ),
     "another reveal": (
         "relay 0's part of the lot is not",
-        lambda d: msgspec.structs.replace(
-            d, reveals={0: msgspec.structs.replace(d.reveals[0], seed=bytes(32))}
-        ),
+        lambda d: _reveals(d, {0: msgspec.structs.replace(d.reveals[0], seed=bytes(32))}),
     ),
     "nobody's signature": (
         "relay 0's part of the lot is not",
-        lambda d: msgspec.structs.replace(
-            d, reveals={0: msgspec.structs.replace(d.reveals[0], signature="0" * 128)}
-        ),
+        lambda d: _reveals(d, {0: msgspec.structs.replace(d.reveals[0], signature="0" * 128)}),
     ),
     "no such relay": (
         "relay 7's part of the lot is not",
-        lambda d: msgspec.structs.replace(d, reveals={7: d.reveals[0]}),
+        lambda d: _reveals(d, {7: d.reveals[0]}),
     ),
     "a relay before the first": (
         "relay -1's part of the lot is not",
-        lambda d: msgspec.structs.replace(d, reveals={-1: d.reveals[4]}),
+        lambda d: _reveals(d, {-1: d.reveals[4]}),
     ),
 }
+
+
+def _reveals(drawn: Drawn, other: dict[int, Reveal]) -> Drawn:
+    return msgspec.structs.replace(drawn, reveals={**drawn.reveals, **other})
 
 
 def refuses(scene: Scene, message: str) -> None:
@@ -338,6 +351,16 @@ def test_a_roster_that_relays_have_not_signed_is_refused(study: Rehearsal) -> No
     keys = b"".join(sorted([*others, swap]))
     scene.tamper = announced(scene, lambda r: msgspec.structs.replace(r, keys=keys))
     refuses(scene, "relay 0's part of the lot is not")
+
+
+def test_commitments_are_the_relays_own(study: Rehearsal) -> None:
+    """A collector that makes one up for a relay, to draw with it, is found."""
+    scene = Scene(study)
+    made_up = committed(study.cast.collector, study.proposal.digest, bytes(32))
+    scene.tamper = announced(
+        scene, lambda r: msgspec.structs.replace(r, commitments={**r.commitments, 0: made_up})
+    )
+    refuses(scene, "relay 0 has not signed the commitment")
 
 
 def colluding(study: Rehearsal, keys: bytes) -> Tamper:
@@ -394,7 +417,7 @@ def test_a_roster_that_is_too_small_is_refused(study: Rehearsal) -> None:
 
 def test_a_roster_with_somebody_who_is_not_listed_is_refused() -> None:
     listed = tuple(person.public_key for person in Rehearsal().people)
-    study = Rehearsal(members=listed).opened()
+    study = Rehearsal(members=listed).drawn()
     scene = Scene(study)
     keys = [bytes.fromhex(key) for key in study.store.members()]
     keys.remove(next(k for k in keys if k.hex() != scene.key.public_key))
@@ -415,7 +438,7 @@ def test_she_asks_for_what_the_lots_gave_her_and_nothing_else(study: Rehearsal) 
             return reply
 
         scene.tamper = tamper
-        scene.play(until=first_packet)
+        scene.play(until=lambda errand, asked=asked: bool(asked))
         assert asked == [question.name for question in study.asked(scene.key)]
 
 
@@ -430,7 +453,7 @@ def test_a_collector_that_wants_another_question_answered_gets_nothing(study: Re
     scene.play()
     (question,) = study.asked(scene.key)
     assert set(scene.journal.answers()) == {question.name}
-    assert {opened_payload(study, sent) for _, _, sent in scene.packets} == {COVER}
+    assert {opened_payload(scene, sent) for _, _, sent in scene.packets} == {COVER}
 
 
 # ── lies about what is asked ──
@@ -451,7 +474,7 @@ def test_a_collector_that_wants_another_question_answered_gets_nothing(study: Re
 )
 def test_thresholds_that_no_question_has_are_refused(thresholds: dict[str, list[float]]) -> None:
     plan = PlanTerms(kind="anonml", partitions=1, subsets=1, size=3)
-    study = Rehearsal(schema=UNCUT, plan=plan, waves=1).opened()
+    study = Rehearsal(schema=UNCUT, plan=plan, waves=1).drawn()
     honest = study.collector.bulletin(0.0).thresholds
     assert len(honest["age"]) == 3
     number = next(n for n, person in enumerate(study.people) if study.asked(person)[0].stage == 0)
@@ -459,10 +482,12 @@ def test_thresholds_that_no_question_has_are_refused(thresholds: dict[str, list[
     scene.tamper = changed(
         Bulletin, lambda news: msgspec.structs.replace(news, thresholds=thresholds)
     )
-    with pytest.raises(InputError, match="rising cuts"):
-        scene.play()
-    assert "spend" not in scene.notes
-    assert not scene.journal.answers()
+    for row in (scene.row, None):  # it does not depend on whether there is a row
+        scene.row, scene.journal = row, PersonJournal(MEMORY, study.proposal.digest)
+        with pytest.raises(InputError, match=r"rising cuts|does not hold a bulletin"):
+            scene.play()
+        assert "spend" not in scene.notes
+        assert not scene.journal.answers()
 
 
 @pytest.mark.parametrize(
@@ -480,7 +505,9 @@ def test_waves_that_were_not_proposed_are_refused(
             news, wave=news.wave and msgspec.structs.replace(news.wave, **change(news.wave))
         ),
     )
-    refuses(scene, "was not proposed")
+    with pytest.raises(CheckFailed, match="was not proposed"):
+        scene.play()
+    assert not scene.packets
 
 
 def test_a_wave_that_is_opened_again_gets_nothing_more(study: Rehearsal) -> None:
@@ -488,9 +515,9 @@ def test_a_wave_that_is_opened_again_gets_nothing_more(study: Rehearsal) -> None
     shown: list[Letter] = []
 
     def tamper(letter: Letter, reply: Letter) -> Letter:
-        if reply.kind == "bulletin":
+        if reply.kind == "bulletin" and read(Bulletin, reply.body).wave is not None:
             shown.append(reply)
-            return shown[0] if len(shown) < 4 else reply
+            return shown[0] if len(shown) < 3 else reply
         return reply
 
     scene.tamper = tamper
@@ -500,12 +527,12 @@ def test_a_wave_that_is_opened_again_gets_nothing_more(study: Rehearsal) -> None
     back: list[Letter] = []
 
     def backwards(letter: Letter, reply: Letter) -> Letter:
-        if reply.kind == "bulletin":
+        if reply.kind == "bulletin" and read(Bulletin, reply.body).wave is not None:
             back.append(reply)
             return back[0] if len(back) == 3 else reply
         return reply
 
-    other = Scene(Rehearsal(waves=3).opened(), tamper=backwards)
+    other = Scene(Rehearsal(waves=4).drawn(), tamper=backwards)
     with pytest.raises(CheckFailed, match="is over"):
         other.play()
 
@@ -513,32 +540,162 @@ def test_a_wave_that_is_opened_again_gets_nothing_more(study: Rehearsal) -> None
 @pytest.mark.parametrize("field", ["stage", "number"])
 @pytest.mark.parametrize("value", [-1, 2**31])
 def test_impossible_waves_are_refused(study: Rehearsal, field: str, value: int) -> None:
-    scene = Scene(study)
-    scene.tamper = changed(
-        Bulletin,
-        lambda news: msgspec.structs.replace(
-            news, wave=news.wave and msgspec.structs.replace(news.wave, **{field: value})
-        ),
-    )
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind != "bulletin":
+            return reply
+        news = msgspec.to_builtins(read(Bulletin, reply.body))
+        if news["wave"] is not None:
+            news["wave"][field] = value
+        return Letter("bulletin", 0, msgspec.msgpack.encode(news))
+
+    scene = Scene(study, tamper=tamper)
     with pytest.raises(InputError):
         scene.play()
+    assert not scene.packets
+
+
+# ── what she is shown in two versions ──
+
+SHOWN: dict[str, Callable[[Bulletin], Bulletin]] = {
+    "lots": lambda news: msgspec.structs.replace(
+        news,
+        drawn=news.drawn
+        and msgspec.structs.replace(
+            news.drawn, reveals={p: r for p, r in news.drawn.reveals.items() if p < 3}
+        ),
+    ),
+    "roster": lambda news: msgspec.structs.replace(news, roster="00" * 32),
+    "opening of a wave": lambda news: msgspec.structs.replace(
+        news, wave=news.wave and msgspec.structs.replace(news.wave, opens=news.wave.opens + 1)
+    ),
+    "thresholds": lambda news: msgspec.structs.replace(
+        news,
+        thresholds={"age": [1.0]},
+        wave=news.wave and msgspec.structs.replace(news.wave, thresholds={"age": [1.0]}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_what_changes_after_a_restart_is_a_fraud(study: Rehearsal, case: str) -> None:
+    """The first version is on her disk: with another she says nothing more."""
+    scene = Scene(study)
+    scene.play(until=first_packet)
+    before = scene.journal.answers()
+    scene.packets.clear()
+    scene.tamper = changed(Bulletin, SHOWN[case])
+    with pytest.raises(CheckFailed):
+        scene.play()
+    assert scene.journal.answers() == before
+    assert scene.notes.count("spend") == 1
+    assert not scene.packets
+
+
+@pytest.mark.parametrize("case", ["lots", "roster", "thresholds"])
+def test_what_changes_on_the_way_is_a_fraud_too(study: Rehearsal, case: str) -> None:
+    scene = Scene(study)
+    seen: list[int] = []
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind != "bulletin":
+            return reply
+        seen.append(1)
+        news = read(Bulletin, reply.body)
+        return reply if len(seen) < 2 else Letter("bulletin", 0, write(SHOWN[case](news)))
+
+    scene.tamper = tamper
+    with pytest.raises(CheckFailed):
+        scene.play()
+    assert not scene.packets
+
+
+def test_other_lots_after_a_restart_never_cost_more_than_was_promised(study: Rehearsal) -> None:
+    """Every subset of the relays' genuine parts that the collector can show, in life after life."""
+    scene = Scene(study)
+    scene.play(until=first_packet)
+    for places in ((0, 1, 2), (0, 1, 3), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3)):
+        scene.tamper = drawn(
+            lambda d, places=places: msgspec.structs.replace(
+                d, reveals={p: d.reveals[p] for p in places}
+            )
+        )
+        with pytest.raises(CheckFailed, match="another drawing"):
+            scene.play()
+    epsilon = [study.proposal.questions[name].epsilon for name in scene.journal.answers()]
+    assert sum(epsilon) <= study.proposal.promise.epsilon
+
+
+def test_an_answer_beyond_the_promise_is_not_drawn(study: Rehearsal) -> None:
+    """Even with a journal that holds one to another question, however it came there."""
+    scene = Scene(study)
+    (mine,) = study.asked(scene.key)
+    other = next(name for name in study.proposal.questions if name != mine.name)
+    scene.journal.put(Given(other, b"x", b""))
+    with pytest.raises(CheckFailed, match="more than the 2 that was promised"):
+        scene.play()
     assert "spend" not in scene.notes
+    assert set(scene.journal.answers()) == {other}
+
+
+def test_a_journal_belongs_to_one_key(study: Rehearsal) -> None:
+    scene = Scene(study)
+    scene.play(until=first_packet)
+    with pytest.raises(Refused, match="another key"):
+        Person(study.proposal, study.people[1], scene.journal, scene.row, Purse([]))
+
+
+def test_a_proposal_of_version_0_1_is_not_taken_part_in(study: Rehearsal) -> None:
+    old = msgspec.structs.replace(study.proposal, format="tacit crowd 1")
+    with pytest.raises(Refused, match="propose it again"):
+        Person(old, study.people[0], PersonJournal(MEMORY, old.digest), None, Purse([]))
+
+
+# ── without a row ──
+
+
+def seen_of(scene: Scene) -> list[tuple[str, int]]:
+    """What others can see of her: letters, and how long they are."""
+    lengths = [("packets", len(write(sent))) for _, _, sent in scene.packets]
+    return [*((note, 0) for note in scene.notes if note != "draw"), *lengths]
+
+
+def test_without_a_row_she_does_the_same_and_pays_the_same() -> None:
+    scenes = [Scene(Rehearsal(waves=2).drawn()) for _ in range(2)]
+    scenes[1].row = None
+    for scene in scenes:
+        scene.play()
+    assert seen_of(scenes[0]) == seen_of(scenes[1])
+    (given,) = scenes[1].journal.answers().values()
+    assert scenes[1].study.proposal.questions[given.question].accepts(given.report)
+    assert given.proof
+
+
+def test_without_a_row_her_answers_are_as_private_as_any(study: Rehearsal) -> None:
+    """The law of what she sends is a mixture of those of all rows: no report is more than e^ε times
+    as likely with a row as without. Exactly, for randomised response over the question's values."""
+    for question in study.proposal.questions.values():
+        m, e = question.values, math.exp(question.epsilon)
+        truth, lie = e / (e + m - 1), 1 / (e + m - 1)
+        mixture = (truth + (m - 1) * lie) / m
+        assert truth / mixture <= e * (1 + 1e-12)
+        assert mixture / lie <= e * (1 + 1e-12)
 
 
 # ── tokens ──
 
 
-def test_a_wrong_token_is_refused_and_not_sent(study: Rehearsal) -> None:
+def test_with_a_wrong_token_she_sends_cover(study: Rehearsal) -> None:
     (question,) = study.asked(study.people[0])
     other = study.blinded(question, study.report(question, "other"))
     signature = study.cast.secrets.tokens[question.name].sign_blinded(other.blinded)
-    for wrong, error in ((signature, CheckFailed), (b"", InputError), (bytes(256), InputError)):
-        scene = Scene(study, tamper=changed_token(wrong))
-        with pytest.raises(error):
-            scene.play()
-        assert not scene.packets
+    for wrong in (signature, b"", bytes(256), b"\1" * 256):
+        fresh = Rehearsal(waves=3).drawn()
+        scene = Scene(fresh, tamper=changed_token(wrong))
+        scene.play()
+        payloads = [opened_payload(scene, sent) for _, _, sent in scene.packets]
+        assert payloads == [COVER] * 3
         (given,) = scene.journal.answers().values()
-        assert (given.proof, given.mark) == (b"", b"")
+        assert (given.proof, given.mark, given.sent) == (b"", b"", -1)
 
 
 def changed_token(signature: bytes) -> Tamper:
@@ -559,14 +716,24 @@ def test_after_a_wrong_token_she_asks_for_the_same_again(study: Rehearsal) -> No
         return reply if len(asked) == 3 else Letter("token", 0, write(TokenGiven(b"\1" * 256)))
 
     scene = Scene(study, tamper=tamper)
-    for _ in range(2):
-        with pytest.raises(CheckFailed):
-            scene.play()
+    for life in (1, 2):
+        scene.play(until=lambda errand, life=life: len(asked) == life)
     scene.play(until=first_packet)
     assert len(asked) == 3
     assert len(set(asked)) == 1
     (given,) = scene.journal.answers().values()
     assert given.proof
+
+
+def test_without_a_token_before_the_wave_she_never_asks_for_one(study: Rehearsal) -> None:
+    """Tokens are shown to be late by what comes after them: cover is all that she sends then."""
+    study.pass_time(20.0)
+    assert study.wave.number == 0
+    scene = Scene(study)
+    scene.play()
+    assert "token" not in scene.notes
+    assert not scene.journal.answers()
+    assert [opened_payload(scene, sent) for _, _, sent in scene.packets] == [COVER]
 
 
 @pytest.mark.parametrize("at", ["token", "packets", "receipts"])
@@ -584,34 +751,83 @@ def test_started_again_she_gives_the_same_answer(study: Rehearsal, at: str) -> N
 # ── sending ──
 
 
-def opened_payload(study: Rehearsal, sent: Packets) -> bytes:
+def opened_payload(scene: Scene, sent: Packets) -> bytes:
     """What a packet holds, with all keys at hand."""
-    shape = study.proposal.shape(PEOPLE)
-    before = study.collector._receipts_before(sent.stage, sent.wave) if sent.wave else b""
-    receipts = digest(before) if sent.wave else ""
-    context = context_of(study.proposal.digest, sent.stage, sent.wave, (), receipts)
+    study, drawn = scene.study, scene.study.assignment
+    wave = scene.waves[sent.stage, sent.wave]
+    context = context_of(drawn.drawing, wave, sent.question)
     (packet,) = sent.packets
-    for hop in range(shape.hops):
-        for _, key in study.cast.relays:
-            try:
-                packet = peel(shape, context, key, packet).packet
-                break
-            except CheckFailed:
-                continue
-        assert packet[0] == hop + 1
-    return open_payload(shape, context, study.cast.secrets.onion, packet)
+    for place in drawn.ways(wave.stage, drawn.left_out(wave))[sent.question]:
+        packet = peel(drawn.shape, context, study.cast.relays[place][1], packet).packet
+    return open_payload(drawn.shape, context, study.cast.secrets.onion, packet)
 
 
-def test_until_it_has_arrived_she_sends_the_same_answer_in_every_wave(study: Rehearsal) -> None:
+def spoken(scene: Scene, sizes: tuple[int, int]) -> None:
+    """Relays say that so many have come, and were passed on, before each wave ends."""
+    carried = scene.carried
+
+    def speaking(errand: Errand) -> Letter | TacitError | None:
+        reply = carried(errand)
+        study = scene.study
+        if errand.to is not None and study.collector.bulletin(study.now).wave is not None:
+            for place in range(len(study.relays)):
+                study.state(place, sizes)
+        return reply
+
+    scene.carried = speaking  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("sizes", [None, (9, 9)], ids=["silent relays", "enough were there"])
+def test_until_it_has_arrived_she_sends_the_same_answer_in_every_wave(
+    study: Rehearsal, sizes: tuple[int, int] | None
+) -> None:
     scene = Scene(study)
+    if sizes is not None:
+        spoken(scene, sizes)
     scene.play()
     assert [sent.wave for _, _, sent in scene.packets] == [0, 1, 2]
-    payloads = {opened_payload(study, sent) for _, _, sent in scene.packets}
+    payloads = {opened_payload(scene, sent) for _, _, sent in scene.packets}
     assert len(payloads) == 1
+    assert COVER not in payloads
     packets = [sent.packets[0] for _, _, sent in scene.packets]
     assert len(set(packets)) == 3, "a packet is made anew for every wave"
+    places = [place for place, _, _ in scene.packets]
+    assert len(set(places)) == 1, "on the same circuit"
     (given,) = scene.journal.answers().values()
     assert not given.arrived
+
+
+def test_where_too_few_were_it_is_sent_with_everybodys_once_more_and_then_never() -> None:
+    """A wave that is shown to few, again and again, has nobody's answer come alone."""
+    scene = Scene(Rehearsal(waves=5).drawn())
+    spoken(scene, (1, 0))
+    scene.play()
+    payloads = [opened_payload(scene, sent) for _, _, sent in scene.packets]
+    assert [payload == COVER for payload in payloads] == [False, False, True, True, True]
+
+
+def test_what_was_not_sent_in_the_main_wave_is_never_first_sent_later() -> None:
+    """The first wave's bulletin was withheld from her."""
+    scene = Scene(Rehearsal(waves=4).drawn())
+    held: list[int] = []
+
+    def tamper(letter: Letter, reply: Letter) -> Letter:
+        if reply.kind != "bulletin":
+            return reply
+        wave = read(Bulletin, reply.body).wave
+        if wave is not None and wave.number == 0:
+            held.append(1)
+            scene.study.pass_time(60.0)
+            return scene.study.collector.answer(scene.key.public_key, letter, scene.study.now)
+        return reply
+
+    scene.tamper = tamper
+    scene.play()
+    assert held
+    waves = [(sent.wave, opened_payload(scene, sent)) for _, _, sent in scene.packets]
+    assert waves == [(1, COVER), (2, COVER), (3, COVER)]
+    (given,) = scene.journal.answers().values()
+    assert given.proof
 
 
 def test_once_it_has_arrived_she_sends_cover(study: Rehearsal) -> None:
@@ -620,37 +836,39 @@ def test_once_it_has_arrived_she_sends_cover(study: Rehearsal) -> None:
     (given,) = scene.journal.answers().values()
     number = study.proposal.drawn_up.names.index(given.question)
     answer = Answer(study.proposal.digest, number, given.report, given.proof)
-    study.deliver(answer.to_bytes())
+    study.deliver(answer.to_bytes(), batch=given.question)
+    study.ask(study.relays[0], "packets", Packets(0, 0, 3, given.question, []))
     scene.packets.clear()
+    study.collector._open_study().expected = PEOPLE  # others' are still missing
     scene.play()
-    waves = [(sent.wave, opened_payload(study, sent)) for _, _, sent in scene.packets]
+    waves = [(sent.wave, opened_payload(scene, sent)) for _, _, sent in scene.packets]
     # The first wave was begun before she was started again: nothing more is sent in it.
     assert waves == [(1, COVER), (2, COVER)]
     (given,) = scene.journal.answers().values()
     assert given.arrived
+    assert given.main
 
 
 def test_everyone_sends_equally_long_letters_equally_often() -> None:
     plan = PlanTerms(kind="anonml", partitions=2, subsets=2, size=1)
-    study = Rehearsal(plan=plan, waves=2).opened()
-    start = study.now
     sizes: set[int] = set()
     for number in range(PEOPLE):
+        study = Rehearsal(plan=plan, waves=1).drawn()
         scene = Scene(study, number)
-        study.now = start
-        scene.play(until=second_bulletin())
+        scene.play()
         assert len(scene.packets) == study.proposal.drawn_up.packets(0) == 2
-        sizes |= {len(write(sent)) for _, _, sent in scene.packets}
+        sizes |= {len(sent.packets[0]) for _, _, sent in scene.packets}
     assert len(sizes) == 1
 
 
 def test_she_sends_within_the_window_at_random(study: Rehearsal) -> None:
     moments = []
     for number in range(PEOPLE):
-        fresh = Scene(Rehearsal(waves=1).opened(), number)
+        fresh = Scene(Rehearsal(waves=1).drawn(), number)
         fresh.play()
         moments += [moment for _, moment, _ in fresh.packets]
-    assert all(0.0 <= moment <= 0.9 * study.proposal.windows.send for moment in moments)
+    window = study.proposal.windows.send  # after as long a time for tokens
+    assert all(window <= moment <= 1.9 * window for moment in moments)
     assert max(moments) - min(moments) > study.proposal.windows.send / 4
 
 
@@ -666,23 +884,31 @@ def test_a_relay_that_is_not_there_gets_the_same_packet_again(study: Rehearsal) 
     for tries in waves.values():
         assert 1 < len(tries) <= TRIES
         assert len(set(tries)) == 1
-    first, second = waves[0][0][0], waves[1][0][0]
-    assert {first, second} == {0, 3}, "the other relay of the first layer comes next"
+    assert len({tries[0] for tries in waves.values()}) == 3, "made anew for every wave"
 
 
-def test_receipts_that_were_not_announced_to_everybody_end_it(study: Rehearsal) -> None:
-    full = b"".join(bytes([n]) * 8 for n in range(256))
-    for digests in (full, b"\0" * 7, b"\0" * 8):
-        fresh = Rehearsal(waves=3).opened()
-        scene = Scene(fresh, tamper=changed(Receipts, lambda r, d=digests: Receipts(0, r.wave, d)))
-        with pytest.raises(CheckFailed, match="other receipts"):
-            scene.play()
-        assert [sent.wave for _, _, sent in scene.packets] == [0]
+@pytest.mark.parametrize("digests", [b"".join(bytes([n]) * 8 for n in range(256)), b"\0" * 7])
+def test_receipts_that_were_not_announced_to_everybody_end_it(digests: bytes) -> None:
+    fresh = Rehearsal(waves=3).drawn()
+
+    def change(receipts: Receipts) -> Receipts:
+        return msgspec.structs.replace(
+            receipts, main=dict.fromkeys(fresh.proposal.questions, digests)
+        )
+
+    scene = Scene(fresh, tamper=changed(Receipts, change))
+    with pytest.raises(CheckFailed, match="other receipts"):
+        scene.play()
+    assert [sent.wave for _, _, sent in scene.packets] == [0]
 
 
-def test_receipts_of_a_later_wave_mean_that_this_one_is_over(study: Rehearsal) -> None:
-    fresh = Rehearsal(waves=3).opened()
-    later = changed(Receipts, lambda r: Receipts(0, r.wave + 1, r.digests) if r.wave > 0 else r)
-    scene = Scene(fresh, tamper=later)
+def test_receipts_of_a_later_wave_mean_that_this_one_is_over() -> None:
+    fresh = Rehearsal(waves=3).drawn()
+
+    def later(receipts: Receipts) -> Receipts:
+        shift = 1 if receipts.wave > 0 else 0
+        return msgspec.structs.replace(receipts, wave=receipts.wave + shift)
+
+    scene = Scene(fresh, tamper=changed(Receipts, later))
     scene.play()
     assert [sent.wave for _, _, sent in scene.packets] == [0]

@@ -170,7 +170,7 @@ KEY = identity("somebody").public_key
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "name": (put("name", "No Spaces"), "name = "),
     "question": (put("question", " "), "question is empty"),
-    "format": (put("format", "tacit crowd 2"), "this version of tacit reads"),
+    "format": (put("format", "tacit crowd 3"), "this version of tacit reads"),
     "unknown table": (put("extra", {}), "unknown 'extra'"),
     "unknown field": (put("group", "smallest", 3), "unknown field `smallest`"),
     "unknown field of a relay": (put("relays", 0, "port", 3), "unknown field `port`"),

@@ -16,7 +16,15 @@ from tacit.channels.federation.certify import check_result
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
-from tacit.channels.federation.letters import Holders, News, Sealed, Share, Witnessed, digest_of
+from tacit.channels.federation.letters import (
+    Holders,
+    News,
+    Sealed,
+    Share,
+    Subject,
+    Witnessed,
+    digest_of,
+)
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
@@ -173,7 +181,10 @@ def test_rounds_come_in_order_and_not_more_than_promised(study: Study) -> None:
 
 def test_nothing_is_attested_before_a_round_is_closed(study: Study) -> None:
     core = opened(study)
-    assert isinstance(ask(core, study.aggregator.key, "attest", 1), Refused)
+    result = write(Subject("ab" * 32))
+    assert isinstance(ask(core, study.aggregator.key, "attest", 1, result), Refused)
+    assert isinstance(ask(server(study), study.aggregator.key, "attest", 1, result), Refused)
+    assert isinstance(ask(core, study.aggregator.key, "attest", 1), InputError)
 
 
 def test_a_store_belongs_to_one_study_and_role(tmp_path: Path, study: Study) -> None:
@@ -486,7 +497,7 @@ def test_the_same_question_has_the_same_bytes_for_ever(study: Study) -> None:
     assert len(set((sums[1] - sums[0]).tolist())) > 1  # noise of its own, not one more share alone
     fresh = with_shares(study, derived(study, ServerStore(MEMORY, study.digest)))
     assert close(study, fresh, [0, 1]).body != answer
-    assert fresh._attestation().secure
+    assert fresh._attestation("ab" * 32).secure
 
 
 def test_a_sum_is_not_given_away_before_all_have_sealed_it(study: Study) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tacit.channels.federation.letters import Holders, Past, Sealed, Share, digest_of
+from tacit.channels.federation.letters import Holders, Past, Sealed, Share, Subject, digest_of
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.seals import Question, marks_of, seal
@@ -163,3 +163,23 @@ def test_shares_of_any_round_but_the_last_are_refused(server: Restored) -> None:
         assert all("round 1 is over" in str(reply) for reply in replies[:2])
         assert [getattr(reply, "kind", reply) for reply in replies[2:]] == ["stored"] * 2
     assert server.ask("close", 2, write(both(2, asked[2]))).body == answers[2]
+
+
+@pytest.mark.parametrize("place", ["role", "elsewhere"])
+def test_a_result_is_signed_once_also_after_a_restore(
+    server: Restored, tmp_path: Path, place: str
+) -> None:
+    """The machine has noted it outside the folder. Without the note, the other servers' words are
+    missing for a second result (docs/explain/equivocation.md)."""
+    server.back_up()
+    asked = server.question(1, HOLDERS[:3])
+    server.answer(1, asked)
+    one, two = (write(Subject(name * 32)) for name in ("ab", "cd"))
+    signed = server.ask("attest", 2, one)
+    assert signed.kind == "attestation"
+    server.put_back(tmp_path / place)
+    assert server.ask("attest", 2, two).kind == "behind"
+    assert server.recall(1, asked).kind == "recalled"
+    assert "signed another result" in str(server.ask("attest", 2, two))
+    assert "has signed a result" in str(server.ask("open", 2, STATE))
+    assert server.ask("attest", 2, one) == signed

@@ -7,7 +7,6 @@ step (crypto/lots.md), and that one honest relay at least has taken part.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
@@ -25,7 +24,6 @@ __all__ = [
     "drawing_digest",
     "keys_of",
     "members_of",
-    "place_of",
     "reveal",
     "reveals",
     "roster_digest",
@@ -91,15 +89,6 @@ def members_of(proposal: Proposal, roster: Roster) -> tuple[str, ...]:
             "somebody is in the roster who is not among those that may take part: do not take part."
         )
     return keys
-
-
-def place_of(roster: Roster, key: str) -> int:
-    """The member's place; CheckFailed if she is not in the roster."""
-    keys = keys_of(roster)
-    place = bisect_left(keys, key)
-    if keys[place : place + 1] != (key,):
-        raise CheckFailed("you registered, but you are not in the roster: ask the collector why.")
-    return place
 
 
 def reveal(key: SigningKey, study: str, roster: str, seed: bytes) -> Reveal:

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.channels.federation.certify import certified, checked_attestation
+from tacit.channels.federation.certify import certified, check_result, checked_attestation
 from tacit.channels.federation.history import asked_in, repair, sealed_of, witnessed
 from tacit.channels.federation.journal import Journal, Step
-from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Wanted
-from tacit.channels.federation.noise_plan import NoisePlan
+from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Subject, Wanted
+from tacit.channels.federation.noise_plan import NoisePlan, took_part
 from tacit.channels.federation.seals import check_seals, is_seal, marks_of
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.studies.study import Study
-from tacit.crypto.signing import SigningKey
+from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
 from tacit.privacy.certificate import Witness
 from tacit.programs.contribute import decoded
@@ -89,6 +89,7 @@ class Aggregator:
         self._done: set[str] = set()  # say that all their shares of this round are sent
         self._repairs: dict[str, Letter] = {}  # what a server is told before it is asked again
         self._failures = 0
+        self._model_file: bytes | None = None
         self.failure: TacitError | None = None
         self._recall(now)
 
@@ -253,6 +254,8 @@ class Aggregator:
                 return step.state
             case Phase.SEALING | Phase.CLOSING:
                 return write(sealed_of(step))
+            case Phase.ATTESTING:
+                return write(Subject(digest(self._model())))
         return b""
 
     # ── servers answer ──
@@ -312,7 +315,10 @@ class Aggregator:
             case Phase.CLOSING:
                 return self._partial(reply.body)
             case Phase.ATTESTING:
-                return checked_attestation(self.study, self._plan, self._sets, server, reply.body)
+                subject = digest(self._model())
+                return checked_attestation(
+                    self.study, self._plan, self._sets, subject, server, reply.body
+                )
         return True
 
     def _seal_of(self, server: str, said: Sealed) -> str:
@@ -482,18 +488,25 @@ class Aggregator:
     def _sets(self) -> list[tuple[str, ...]]:
         return [step.holders for step in self._steps if step.holders is not None]
 
+    def _model(self) -> bytes:
+        """Of the last state, from which it follows: it is the same after a crash."""
+        if self._model_file is None:
+            model = self._program.result(self._state)
+            self._model_file = model_bytes(model, self._program, self.study.schema)
+        return self._model_file
+
     def _publish(self, now: float) -> None:
-        model = model_bytes(self._program.result(self._state), self._program, self.study.schema)
+        model = self._model()
         secure = all(attestation.secure for attestation in self._answers.values())
         witnesses = tuple(
             Witness(server.key, self._answers[server.key].signature)
             for server in self.study.servers
         )
-        certificate = certified(
-            self.study, self._plan, self._sets, model, witnesses, secure
-        ).signed(self._key, self._date())
-        certificate.verify(self._key.public_key)
+        part, subject = took_part(self._sets), digest(model)
+        draft = certified(self.study, self._plan.releases, part, subject, witnesses, secure)
+        certificate = draft.signed(self._key, self._date()).to_json()
+        check_result(self.study, model, certificate, part.rounds)  # as every holder will
         with self._journal.transaction():
-            self._journal.put_result(model, certificate.to_json())
+            self._journal.put_result(model, certificate)
         self._tell("model published", rounds=len(self._sets))
         self._enter(Phase.FINISHING, now)

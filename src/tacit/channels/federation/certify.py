@@ -1,21 +1,42 @@
-"""The certificate of a study: what was added by whom, under which trust, and who took part."""
+"""The certificate of a study: what was added by whom, under which trust, and who took part.
+
+A holder believes a certificate that it could have written itself. From the study, how many rounds
+there were and who took part, it computes all of it but the subject, the date and the signatures
+(`check_result`), and each server signs one subject per study: docs/explain/equivocation.md.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import msgspec
 
 from tacit.channels.federation.noise_plan import NoisePlan, took_part
 from tacit.channels.roles.letters import read
 from tacit.channels.studies.study import Study
-from tacit.crypto.signing import digest, signed_by
+from tacit.crypto.signing import canonical, digest, signed_by
 from tacit.errors import CheckFailed
 from tacit.privacy.accounting import cost
-from tacit.privacy.certificate import Certificate, Witness, statement
+from tacit.privacy.certificate import Certificate, Participation, Witness, statement
+from tacit.privacy.certificate_parts import release_document
 from tacit.privacy.promise import Unit
+from tacit.privacy.release import Release
+from tacit.programs.model_file import check_canonical
 
-__all__ = ["Attestation", "certified", "check_result", "checked_attestation", "trust_of"]
+__all__ = [
+    "Attestation",
+    "certified",
+    "check_certificate",
+    "check_result",
+    "checked_attestation",
+    "statement_of",
+    "trust_of",
+]
+
+LIBRARY = re.compile(r"tacit [0-9A-Za-z.+-]{1,40}")
 
 
 class Attestation(msgspec.Struct, frozen=True):
@@ -25,33 +46,46 @@ class Attestation(msgspec.Struct, frozen=True):
     secure: bool
 
 
-def checked_attestation(
-    study: Study, plan: NoisePlan, sets: Sequence[Sequence[str]], server: str, body: bytes
-) -> Attestation:
-    """The server's word, if its books agree with ours."""
-    said = read(Attestation, body)
-    ours = statement(
+def statement_of(
+    study: Study, plan: NoisePlan, sets: Sequence[Sequence[str]], secure: bool, subject: str
+) -> bytes:
+    """What a server signs at the end: its noise, who took part, and the one result."""
+    return statement(
         study.digest,
         study.promise,
         plan.releases,
         took_part(sets),
-        said.secure,
+        secure,
         study.contributions,
+        subject=subject,
     )
-    if not signed_by(server, said.signature, ours):
+
+
+def checked_attestation(
+    study: Study,
+    plan: NoisePlan,
+    sets: Sequence[Sequence[str]],
+    subject: str,
+    server: str,
+    body: bytes,
+) -> Attestation:
+    """The server's word, if its books agree with ours."""
+    said = read(Attestation, body)
+    if not signed_by(server, said.signature, statement_of(study, plan, sets, said.secure, subject)):
         raise CheckFailed("its books of rounds, noise and holders differ from the aggregator's.")
     return said
 
 
 def certified(
     study: Study,
-    plan: NoisePlan,
-    sets: Sequence[Sequence[str]],
-    model: bytes,
+    releases: tuple[Release, ...],
+    participation: Participation,
+    subject: str,
     witnesses: tuple[Witness, ...],
     secure: bool,
 ) -> Certificate:
-    program, promise, releases = study.program(), study.promise, plan.releases
+    """All of a certificate but its date and signature."""
+    program, promise = study.program(), study.promise
     found = cost(releases, promise.delta, promise.adjacency) if releases else None
     return Certificate(
         promise=promise,
@@ -61,11 +95,11 @@ def certified(
         program=f"{program.name} {program.version}",
         program_digest=program.digest,
         schema_digest=study.schema.digest,
-        subject=digest(model),
+        subject=subject,
         secure_randomness=secure,
         promise_holds=program.promise_holds,
         study=study.digest,
-        participation=took_part(sets),
+        participation=participation,
         witnesses=witnesses,
         conditions=_conditions(study),
         holders_per_person=study.contributions,
@@ -103,16 +137,107 @@ _REMAINS = (
 )
 
 
-def check_result(study: Study, model: bytes, text: str) -> Certificate:
-    """What a holder checks before it believes a result: model, signers, every server's word."""
+# ── what is believed ──
+
+
+def check_result(study: Study, model: bytes, text: str, rounds: int = 0) -> Certificate:
+    """What a holder checks before it believes a result. `rounds` is the newest that it knows of."""
+    certificate = check_certificate(study, text, rounds)
+    if certificate.subject != digest(model):
+        raise CheckFailed("the model is not the one that this certificate was issued for.")
+    check_canonical(model, study.program(), study.schema)
+    return certificate
+
+
+def check_certificate(study: Study, text: str | bytes, rounds: int = 0) -> Certificate:
+    """CheckFailed unless the certificate is the one that anybody would write for this study, after
+    these rounds with these holders; only subject, date and signatures are its own."""
     certificate = Certificate.from_json(text)
-    certificate.verify(study.aggregator.key, digest(model))
+    certificate.verify(study.aggregator.key)
     if certificate.study != study.digest:
         raise CheckFailed("the certificate belongs to another study.")
-    stated = (study.promise, study.contributions)
-    if (certificate.promise, certificate.holders_per_person) != stated:
-        raise CheckFailed("the certificate does not keep the study's promise.")
-    signed = {witness.public_key for witness in certificate.witnesses}
-    if signed != {server.key for server in study.servers}:
-        raise CheckFailed("not every server of the study has signed what noise it added.")
+    part = _checked_participation(study, certificate.participation, rounds)
+    _check_witnesses(study, certificate)
+    _check_releases(study, certificate.releases, part.rounds)
+    _check_date(certificate)
+    ours = certified(
+        study,
+        certificate.releases,
+        part,
+        certificate.subject,
+        certificate.witnesses,
+        certificate.secure_randomness,
+    )
+    _check_same(certificate, ours)
     return certificate
+
+
+def _checked_participation(study: Study, part: Participation | None, rounds: int) -> Participation:
+    limits = study.take_part
+    if part is None or not (
+        max(1, rounds) <= part.rounds <= study.last_round
+        and limits.minimum <= part.fewest <= min(part.holders, limits.maximum)
+        and part.holders <= len(study.holders)
+    ):
+        raise CheckFailed("the certificate does not say who took part as the study allows.")
+    return part
+
+
+def _check_witnesses(study: Study, certificate: Certificate) -> None:
+    """Every server, once and in the study's order, for this result and no other."""
+    signed = [witness.public_key for witness in certificate.witnesses]
+    if signed != [server.key for server in study.servers]:
+        raise CheckFailed("not every server of the study has signed what noise it added.")
+    said = certificate.statement_of_subject or b""
+    for server, witness in zip(study.servers, certificate.witnesses, strict=True):
+        if not signed_by(server.key, witness.signature, said):
+            raise CheckFailed(f"server {server.name} has not signed that this is the result.")
+
+
+def _check_releases(study: Study, releases: Sequence[Release], rounds: int) -> None:
+    """The planned ones of so many rounds; vectors may be shorter than planned."""
+    plan = NoisePlan(study)
+    for number in range(1, rounds + 1):
+        plan.charge(number, study.plan().stage(number).query)
+    ours, found = _counted(plan.releases), _counted(releases)
+    same = {kind: count for kind, (count, _) in ours.items()} == {
+        kind: count for kind, (count, _) in found.items()
+    }
+    if not same or any(length > ours[kind][1] for kind, (_, length) in found.items()):
+        raise CheckFailed(f"the certificate lists other noise than {rounds} rounds of the study.")
+
+
+def _counted(releases: Sequence[Release]) -> dict[bytes, tuple[int, int]]:
+    """How often each kind of release, whatever its length, and the longest."""
+    found: dict[bytes, tuple[int, int]] = {}
+    for release in releases:
+        kind = canonical(release_document(replace(release, count=1, length=1)))
+        count, length = found.get(kind, (0, 0))
+        found[kind] = count + release.count, max(length, release.length)
+    return found
+
+
+def _check_date(certificate: Certificate) -> None:
+    try:
+        moment = datetime.fromisoformat(certificate.issued).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise CheckFailed("the certificate has no date.") from None
+    if moment.isoformat(timespec="seconds") != certificate.issued:
+        raise CheckFailed("the date of the certificate is not in its one form.")
+    if not LIBRARY.fullmatch(certificate.library):
+        raise CheckFailed("the certificate does not say which tacit wrote it.")
+
+
+def _check_same(certificate: Certificate, ours: Certificate) -> None:
+    own = replace(
+        ours,
+        issued=certificate.issued,
+        library=certificate.library,
+        public_key=certificate.public_key,
+        signature=certificate.signature,
+    )
+    if own.to_json() != certificate.to_json():
+        raise CheckFailed(
+            "the certificate says other things (promise, trust, conditions, remarks or program) "
+            "than follow from the study."
+        )

@@ -92,7 +92,7 @@ class Holder:
         if kept is None:
             budget.reserve(1)
         else:  # we had it before a crash, and may not have paid
-            self._end(*kept)
+            self._end(*kept, Certificate.from_json(kept[1]))
 
     @property
     def is_over(self) -> bool:
@@ -254,13 +254,14 @@ class Holder:
     # ── the end ──
 
     def _take(self, finished: Finished) -> None:
-        check_result(self.study, finished.model, finished.certificate)
+        seen = [number for number, _ in self._outbox.witnessed().values()]
+        rounds = max(self._outbox.last(), *seen, 0)
+        certificate = check_result(self.study, finished.model, finished.certificate, rounds)
         # First the result, then the bill: whoever crashes after paying could not ask for it again.
         self._outbox.keep_result(finished.model, finished.certificate)
-        self._end(finished.model, finished.certificate)
+        self._end(finished.model, finished.certificate, certificate)
 
-    def _end(self, model: bytes, text: str) -> None:
-        certificate = check_result(self.study, model, text)
+    def _end(self, model: bytes, text: str, certificate: Certificate) -> None:
         self._budget.settle(text)
         self.result = model, certificate
         self._tell("model received")

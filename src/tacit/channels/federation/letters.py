@@ -8,7 +8,7 @@ aggregator  → server       open     a round, with its state
                            seal     promise to sum these holders, and no others: sealed
                            close    do so and add noise, now that all have sealed: partial
                            recall   what you sealed before your store was put back: recalled
-                           attest   sign what noise you added in all
+                           attest   sign what noise you added in all, and that this is the result
                            finish   the certificate is out, you may forget the shares
 server      → aggregator   behind   instead of an answer: I do not know that round yet
                            lacking  instead of an answer: shares of this sum are not here
@@ -17,6 +17,7 @@ server      → aggregator   behind   instead of an answer: I do not know that r
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Literal
 
 import msgspec
@@ -30,6 +31,7 @@ __all__ = [
     "Past",
     "Sealed",
     "Share",
+    "Subject",
     "Wanted",
     "Witnessed",
     "context_of",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 SEED_BYTES = 32
+HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class Witnessed(msgspec.Struct, frozen=True):
@@ -116,6 +119,16 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True):
             raise InputError(
                 f"a {self.form} share of {length} numbers has {size} bytes, not {len(self.body)}."
             )
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """The one result of the study, by the SHA-256 (hex) of its file."""
+
+    digest: str
+
+    def check(self) -> None:
+        if not HASH.fullmatch(self.digest):
+            raise InputError("a result is named by its SHA-256: 64 hexadecimal digits.")
 
 
 def digest_of(state: bytes) -> bytes:

@@ -17,18 +17,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from tacit.channels.federation.certify import Attestation
+from tacit.channels.federation.certify import Attestation, statement_of
 from tacit.channels.federation.letters import (
     Holders,
     Past,
     Sealed,
     Share,
+    Subject,
     Wanted,
     Witnessed,
     context_of,
     digest_of,
 )
-from tacit.channels.federation.noise_plan import NoisePlan, asked_by, took_part
+from tacit.channels.federation.noise_plan import NoisePlan, asked_by
 from tacit.channels.federation.seals import (
     Question,
     check_seals,
@@ -45,7 +46,6 @@ from tacit.crypto.prg import DerivedRandomness, Randomness
 from tacit.crypto.ring import RingSum
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, InputError, Refused, TacitError, UsageError
-from tacit.privacy.certificate import statement
 from tacit.programs.levels import check_asked
 
 __all__ = ["Server"]
@@ -140,7 +140,7 @@ class Server:
             case "recall":
                 return self._recall_round(number, read(Past, letter.body))
             case "attest":
-                return self._attest(number)
+                return self._attest(number, read(Subject, letter.body))
             case "finish":
                 if not self.is_finished:
                     self._store.finish()
@@ -204,6 +204,10 @@ class Server:
         last = self.study.last_round
         if number > last:
             raise Refused(f"the study promises {last} rounds; there is no round {number}.")
+        if self._store.attested is not None:
+            raise Refused(
+                f"this server has signed a result: the study ended with round {self._last}."
+            )
         if number != self._last + 1:
             raise Refused(f"round {self._last + 1} comes next, not {number}.")
         if self._last and self._rounds[self._last].holders is None:
@@ -408,26 +412,27 @@ class Server:
 
     # ── what it did in all ──
 
-    def _attest(self, number: int) -> Letter:
+    def _attest(self, number: int, result: Subject) -> Letter:
+        """Sign our books and the one result that they belong to; it ends the study for us."""
         if self._is_behind(number):
             return self._behind(number)
-        return Letter("attestation", number, write(self._attestation()))
+        result.check()
+        if not self._last or self._rounds[self._last].holders is None:
+            raise Refused(f"round {self._wanted} is not closed yet: there is nothing to attest.")
+        known = self._store.attested
+        if known is None:
+            self._store.attest(result.digest)
+        elif known != result.digest:
+            raise Refused(
+                "this server has signed another result of this study: a study has one model."
+            )
+        return Letter("attestation", number, write(self._attestation(result.digest)))
 
-    def _attestation(self) -> Attestation:
-        closed = [r for r in self._rounds.values() if r.holders is not None]
-        if not closed:
-            raise Refused("no round is closed yet: there is nothing to attest.")
+    def _attestation(self, subject: str) -> Attestation:
         given = self._randomness
-        secure = given is None or all(given(r.number).secure for r in closed)
-        sets = [r.holders or () for r in closed]
-        said = statement(
-            self.study.digest,
-            self.study.promise,
-            self._plan.releases,
-            took_part(sets),
-            secure,
-            self.study.contributions,
-        )
+        secure = given is None or all(given(number).secure for number in self._rounds)
+        sets = [r.holders or () for r in self._rounds.values()]
+        said = statement_of(self.study, self._plan, sets, secure, subject)
         return Attestation(self._key.sign(said), secure)
 
 

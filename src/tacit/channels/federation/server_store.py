@@ -26,6 +26,8 @@ SECRET_BYTES = 32
 SECRET = "CREATE TABLE secret (bytes BLOB NOT NULL)"
 # The newest seals of its own that others have shown to this server.
 SHOWN = "CREATE TABLE shown (round INTEGER PRIMARY KEY, digest BLOB NOT NULL)"
+# The result that this server has signed: a study has one.
+ATTESTED = "CREATE TABLE attested (subject TEXT NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,12 @@ class ServerStore(Store):
         "CREATE TABLE finished (yes INTEGER)",
         SECRET,
         SHOWN,
+        ATTESTED,
     )
+    version = 3
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
-        1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN)
+        1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN),
+        2: (ATTESTED,),
     }
     goes_on = True  # what it has sealed it can be shown, and the same question has the same noise
     forgets = ("DELETE FROM share",)  # holders send theirs again: none is summed without them
@@ -121,7 +126,8 @@ class ServerStore(Store):
         self.database.execute("INSERT OR IGNORE INTO shown VALUES (?, ?)", (number, digest))
 
     def words(self) -> str:
-        """Our newest seal: what comes back from a backup must not seal anything else before it."""
+        """Our newest seal, and the result we have signed: what comes back from a backup must not
+        seal anything else before the one, nor sign anything but the other."""
         seals = self.shown()
         newest = self.database.execute(
             "SELECT sealed FROM round WHERE sealed IS NOT NULL ORDER BY number DESC LIMIT 1"
@@ -129,12 +135,25 @@ class ServerStore(Store):
         if newest is not None and (question := _question(newest[0])) is not None:
             seals[question.number] = question.digest(self._study)
         last = max(seals, default=0)
-        return f"{last} {seals[last].hex()}" if last else ""
+        signed = f" {self.attested}" if self.attested else ""
+        return f"{last} {seals[last].hex()}{signed}" if last else ""
 
     def remind(self, words: str) -> None:
         if words:
-            number, digest = words.split()
+            number, digest, *signed = words.split()
             self.put_shown(int(number), bytes.fromhex(digest))
+            if signed and self.attested is None:
+                self.attest(signed[0])
+
+    @property
+    def attested(self) -> str | None:
+        """The SHA-256 of the one result that this server has signed, once it has."""
+        found = self.database.execute("SELECT subject FROM attested").fetchone()
+        return None if found is None else str(found[0])
+
+    def attest(self, subject: str) -> None:
+        self.database.execute("INSERT INTO attested VALUES (?)", (subject,))
+        self.step()
 
     def put_share(self, number: int, holder: str, form: str, body: bytes) -> None:
         self.database.execute("INSERT INTO share VALUES (?, ?, ?, ?)", (number, holder, form, body))

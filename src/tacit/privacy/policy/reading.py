@@ -6,11 +6,11 @@ from __future__ import annotations
 import difflib
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tacit import toml_text
 from tacit.errors import InputError
 
 __all__ = [
@@ -29,39 +29,18 @@ __all__ = [
 MAX_FILE_BYTES = 256 * 1024
 MAX_LIST = 1000
 MAX_TEXT = 200
-MAX_DOTS = 100  # of one line, outside of texts
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'[^']*'")
 KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def read_text(path: Path, remedy: str) -> str:
     """A small text file; `remedy` is said where there is none."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file. {remedy}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text. Save it as UTF-8.") from None
+    return toml_text.read_text(path, remedy, MAX_FILE_BYTES)
 
 
 def toml_of(text: str, where: str) -> dict[str, Any]:
-    if len(text.encode()) > MAX_FILE_BYTES:
-        raise InputError(f"{where}: is larger than {MAX_FILE_BYTES} bytes: name fewer things.")
     if '"""' in text or "'''" in text:
         raise InputError(f"{where}: texts of several lines are not read here: write one line each.")
-    # A key of n dotted parts costs tomllib n² of memory.
-    if any(STRING.sub("", row).count(".") > MAX_DOTS for row in text.split("\n")):
-        raise InputError(f"{where}: a key has more than {MAX_DOTS} dots: write [datasets.NAME].")
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        said = "tables are nested too deeply" if isinstance(error, RecursionError) else error
-        raise InputError(f"{where}: is not valid TOML: {str(said)[:MAX_TEXT]}.") from None
+    return toml_text.toml_of(text, where, MAX_FILE_BYTES)
 
 
 def only_known(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any]:
