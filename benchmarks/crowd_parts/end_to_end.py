@@ -40,9 +40,10 @@ from tacit.wire.loop import run
 PEOPLE, RELAYS, LOSS = 1000, 5, 0.1
 KILLED = 0  # the place of a relay at the first hop
 HOPS = 3
-# A window of sending is as long as this process takes to let everybody send, with some to spare; in
-# units of a packet's cryptography, since this machine may be busy with other things too.
-SEND, RELEASE, WAVES = 8.0, 0.7, 60
+# A window of sending is as long as this process takes to let everybody have a token, and everybody
+# send, with some to spare: who misses the first has nothing to send in later ones. In units of a
+# packet's cryptography, since this machine may be busy with other things too.
+SEND, RELEASE, WAVES = 14.0, 0.7, 60
 AT_ONCE = 32  # letters under way: whoever waits for her turn here does not wait for an answer
 REPEATS = 1000
 PATIENCE = 1800.0  # seconds: only a defect or a dead machine takes so long
@@ -92,7 +93,7 @@ def _counted(made: Roles, crowd: Crowd) -> Iterator[Row]:
     yield Row("reports lost", len(given) - arrived, PEOPLE, "people", 0.0, at_most=True)
     yield Row("reports doubled", len(found) - arrived, PEOPLE, "people", 0.0, at_most=True)
     yield Row("people who saw their receipt", told, PEOPLE, "people", 1.0)
-    yield Row("tokens signed", tokens, PEOPLE, "people", 1.0, at_most=True)
+    yield Row("tokens signed", tokens.total(), PEOPLE, "people", 1.0, at_most=True)
 
 
 # ── people ──

@@ -11,6 +11,8 @@ import random
 import sys
 from functools import partial
 
+from msgspec.structs import replace
+
 from tacit.channels.crowd import relay_service
 from tacit.channels.crowd.carrier import Carrier
 from tacit.channels.crowd.letters import Packets
@@ -31,7 +33,7 @@ class Loss:
         kept = [packet for packet in whole.packets if self._source.random() >= self._chance]
         self.sent += len(whole.packets)
         self.lost += len(whole.packets) - len(kept)
-        body = write(Packets(whole.stage, whole.wave, whole.hop, kept))
+        body = write(replace(whole, packets=kept))
         return Letter(letter.kind, letter.round, body)
 
 

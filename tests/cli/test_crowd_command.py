@@ -158,22 +158,37 @@ def test_a_proposal_is_never_overwritten(tacit: Any) -> None:
     assert "is there already" in again.err
 
 
-def test_nothing_is_sent_or_spent_without_a_budget_or_with_bad_data(
+def test_nothing_is_sent_or_spent_without_a_budget_or_with_a_wrong_table(
     tacit: Any, folder: Path
 ) -> None:
     proposed(tacit)
-    refused = tacit("crowd", "join", "course.toml", "--data", "me.csv", "--yes")
+    join = ("crowd", "join", "course.toml", "--data", "me.csv", "--yes")
+    refused = tacit(*join)
     assert refused.code == 4
     assert "tacit budget allow me --unit person" in refused.err
     tacit("budget", "allow", "me", "--unit", "person", "--epsilon", "2")
     (folder / "me.csv").write_text("hours,forum,quit\n3.5,1,0\n7,0,1\n")
-    two = tacit("crowd", "join", "course.toml", "--data", "me.csv", "--yes")
+    two = tacit(*join)
     assert two.code == 3
     assert "a person has one" in two.err
-    (folder / "me.csv").write_text("hours,forum,quit\nmany,1,0\n")
-    assert tacit("crowd", "join", "course.toml", "--data", "me.csv", "--yes").code == 3
+    (folder / "me.csv").write_text("hours,quit\n3.5,0\n")
+    assert tacit(*join).code == 3
     balance = Ledger(folder / "tacit-home" / "ledger.db").balance("me", "person")
     assert (balance.spent.epsilon, balance.reserved.epsilon) == (0, 0)
+
+
+@pytest.mark.parametrize("row", ["many,1,0", ",1,0", "3.5,1,perhaps"])
+def test_whoever_has_no_row_takes_part_all_the_same(tacit: Any, folder: Path, row: str) -> None:
+    """Whether she has one is private: it is said to her, and she is refused for nothing else than
+    anybody is."""
+    proposed(tacit)
+    join = ("crowd", "join", "course.toml", "--data", "me.csv", "--yes")
+    usual = tacit(*join)
+    (folder / "me.csv").write_text(f"hours,forum,quit\n{row}\n")
+    found = tacit(*join)
+    assert found.code == usual.code == 4
+    assert "Your row cannot be used. You take part all the same" in found.err
+    assert found.err.endswith(usual.err)
 
 
 def test_collecting_needs_a_study_that_is_over(tacit: Any) -> None:
@@ -253,9 +268,12 @@ def test_a_row_is_made_of_ones_own_events_by_the_bundle_of_the_study(
     assert tacit("me", "import", "study.csv").code == 0
     undecided = tacit(*join, "--bundle", "habits-bundle.toml")
     assert "not known yet" in undecided.err  # the four weeks are not over in what was imported
+    assert "You take part all the same" in undecided.err
     refused = tacit(*join, "--bundle", "habits-bundle.toml", "--now", "2024-03-10")
-    assert refused.code == 4
-    assert "tacit budget allow me --unit person" in refused.err
+    assert "You take part all the same" not in refused.err
+    for found in (undecided, refused):
+        assert found.code == 4
+        assert "tacit budget allow me --unit person" in found.err
 
 
 def test_the_row_of_ones_events_is_what_they_say(tacit: Any, folder: Path) -> None:
@@ -266,7 +284,9 @@ def test_the_row_of_ones_events_is_what_they_say(tacit: Any, folder: Path) -> No
     (folder / "study.csv").write_text("\n".join(["when,minutes,forum,quit", *rows]) + "\n")
     tacit("me", "import", "study.csv")
     proposal = Proposal.load(folder / "course.toml")
-    row = row_from_events(proposal, folder / "bundle.toml", None, "2024-03-10")
+    row, why = row_from_events(proposal, folder / "bundle.toml", None, "2024-03-10")
+    assert why == ""
+    assert row is not None
     assert row.rows == 1
     values = {name: column[0] for name, column in row.columns.items()}
     assert values["hours"] == 1.5

@@ -8,7 +8,7 @@
     taken      the relay has taken packets in, and not said so
     released   the relay has noted that a batch is passed on, and passed nothing on
     spent      the person's ledger says that she pays; nothing is randomised yet
-    kept       the person has her answer in her journal: first randomised, then proven
+    kept       the person has her answer in her journal: randomised, proven, noted as sent
     sending    the person has noted that she sends in this wave, and sent nothing
 
 The process dies the how manieth time it comes there: TIMES. All else is the command line as people

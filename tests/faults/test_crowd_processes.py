@@ -13,26 +13,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crowd_processes import EPSILON, HARMLESS, PERSON, Crowd, People, crowd, relay
+from crowd_processes import EPSILON, HARMLESS, PERSON, WINDOWS, Crowd, People, crowd, relay
 from federation_processes import PATIENCE
 
+from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.letters import (
     Batches,
     Bulletin,
+    Commitment,
+    LeftOut,
     Packets,
     Reveal,
+    Roster,
     SeenBulletin,
     TokenAsked,
 )
 from tacit.channels.crowd.payload import Answer
-from tacit.channels.crowd.relay import context_of
 from tacit.channels.roles.letters import read, write
 from tacit.crypto.onion import peel, wrap
 from tacit.crypto.signing import SigningKey
 from tacit.errors import InputError, Refused
+from tacit.privacy.attested import BatchStatement
 from tacit.wire.client import Client, Peer
 from tacit.wire.message import Message
 
@@ -81,23 +86,46 @@ def test_the_collector_is_killed_at_every_turn(study: Crowd) -> None:
     study.check_collected(given)
 
 
-def test_a_person_is_killed_at_every_turn(study: Crowd) -> None:
+def test_a_person_is_killed_at_every_turn(tmp_path: Path) -> None:
     """Her answer is randomised once, paid for once, and counts once."""
-    study.start_all()
-    people = People(study.proposal, study.people[1:])
-    reports = set()
-    for point, times in (("spent", 1), ("kept", 1), ("kept", 1), ("sending", 1)):
-        study.start(PERSON, point, times)
+    with crowd(tmp_path, replace(WINDOWS, send=15.0)) as study:  # for her to come back in time
+        study.start_all()
+        people = People(study.proposal, study.people[1:])
+        reports = set()
+        for point in ("spent", "kept", "kept", "kept"):
+            study.start(PERSON, point, 1)
+            study.until_dead(PERSON)
+            if point != "spent":
+                reports.add(study.answer().report)
+        study.start(PERSON)
+        given = people.finish()
+        study.finish()
+        own = study.answer()
+        assert own.arrived
+        assert reports == {own.report}
+        study.check_collected([own, *given])
+        check_paid_once(study)
+
+
+def test_a_person_is_killed_when_she_may_have_sent(tmp_path: Path) -> None:
+    """She does not send twice in the wave in which all do; and not in a later one either, when few
+    would. She has paid all the same."""
+    with crowd(tmp_path, replace(WINDOWS, waves=2)) as study:
+        study.start_all()
+        people = People(study.proposal, study.people[1:])
+        study.start(PERSON, "sending", 1)
         study.until_dead(PERSON)
-        if point != "spent":
-            reports.add(study.answer().report)
-    study.start(PERSON)
-    given = people.finish()
-    study.finish()
-    own = study.answer()
-    assert own.arrived
-    assert reports == {own.report}
-    study.check_collected([own, *given])
+        study.start(PERSON)
+        given = people.finish()
+        study.finish()
+        own = study.answer()
+        assert own.proof
+        assert not own.arrived
+        study.check_collected([own, *given])
+        check_paid_once(study)
+
+
+def check_paid_once(study: Crowd) -> None:
     ledger = study.ledger(PERSON)
     ledger.verify()
     balance = ledger.balance("row", "person")
@@ -147,24 +175,33 @@ class Attacks:
             assert time.monotonic() < ends
             said = await self.asked(self.member, None, "bulletin", write(SeenBulletin(0)))
             news = read(Bulletin, said.body)
-            assert news.wave is not None
-            packet = self._garbage if payload is None else self._last_hop(news, payload)
-            letter = write(Packets(news.wave.stage, news.wave.number, self.shape.hops, [packet]))
-            await self.asked(self.relay, None, "packets", letter)
+            if news.wave is not None:  # tokens are issued before the first
+                await self._handed_in(news, payload)
+
+    async def _handed_in(self, news: Bulletin, payload: bytes | None) -> None:
+        wave = news.wave
+        assert wave is not None
+        batch = self._proposal.drawn_up.names[0]
+        packet = self._garbage if payload is None else await self._last_hop(news, batch, payload)
+        letter = write(Packets(wave.stage, wave.number, self.shape.hops, batch, [packet]))
+        await self.asked(self.relay, None, "packets", letter)
 
     @property
     def _garbage(self) -> bytes:
         return bytes([self.shape.hops]) + bytes(self.shape.packet_bytes - 1)
 
-    def _last_hop(self, news: Bulletin, payload: bytes) -> bytes:
-        wave, stops = news.wave, self._proposal.stops
-        assert wave is not None
-        study, hops = self._proposal.digest, self.shape.hops
-        context = context_of(study, wave.stage, wave.number, news.silent, wave.receipts)
-        key = self._proposal.collector.onion
-        packet = wrap(self.shape, context, stops[:hops], key, payload)
-        for onion in self._study.onions[:hops]:
-            packet = peel(self.shape, context, onion, packet).packet
+    async def _last_hop(self, news: Bulletin, batch: str, payload: bytes) -> bytes:
+        """As it comes to the collector on the circuit of its batch."""
+        roster = read(Roster, (await self.asked(self.member, None, "roster")).body)
+        assert news.wave is not None
+        assert news.drawn is not None
+        drawn = Assignment(self._proposal, roster, news.drawn)
+        context = context_of(drawn.drawing, news.wave, batch)
+        way = drawn.ways(news.wave.stage, drawn.left_out(news.wave))[batch]
+        stops = [self._proposal.stops[place] for place in way]
+        packet = wrap(self.shape, context, stops, self._proposal.collector.onion, payload)
+        for place in way:
+            packet = peel(self.shape, context, self._study.onions[place], packet).packet
         return packet
 
     def forged(self) -> bytes:
@@ -177,16 +214,23 @@ class Attacks:
 
 async def attack(study: Crowd) -> None:
     attacks = Attacks(study)
-    empty, packet = write(Packets(0, 0, 0, [])), bytes(attacks.shape.packet_bytes)
-    await attacks.refused(attacks.stranger, None, "register")
-    await attacks.refused(attacks.stranger, None, "token", write(TokenAsked("table-0", b"0" * 256)))
-    await attacks.refused(attacks.stranger, None, "reveal", write(Reveal(bytes(32), "")))
-    await attacks.refused(attacks.member, None, "packets", empty)
-    await attacks.refused(attacks.member, None, "batches", write(Batches(0, 0, {0: 1000})))
+    stranger, member, carrier = attacks.stranger, attacks.member, attacks.relay
+    batch, packet = study.proposal.drawn_up.names[0], bytes(attacks.shape.packet_bytes)
+    invented = BatchStatement(member.public_key, "0" * 64, 0, 0, 0, {batch: (9, 9)}).signed(member)
+    await attacks.refused(stranger, None, "register")
+    await attacks.refused(stranger, None, "token", write(TokenAsked("table-0", b"0" * 256)))
+    await attacks.refused(stranger, None, "commit", write(Commitment("0" * 64, "")))
+    await attacks.refused(stranger, None, "reveal", write(Reveal(bytes(32), "")))
+    await attacks.refused(carrier, None, "commit", write(Commitment("0" * 64, "")))
+    await attacks.refused(member, None, "packets", write(Packets(0, 0, 0, batch, [])))
+    for liar in (member, carrier):
+        await attacks.refused(liar, None, "batches", write(Batches(invented)))
     for place in range(len(study.onions)):
-        await attacks.refused(attacks.stranger, place, "packets", write(Packets(0, 0, 0, [packet])))
-        await attacks.refused(attacks.member, place, "packets", write(Packets(0, 0, 1, [packet])))
-        await attacks.refused(attacks.relay, place, "packets", write(Packets(0, 0, 1, [b"short"])))
+        for who, hop, sent in ((stranger, 0, packet), (member, 1, packet), (carrier, 1, b"short")):
+            letter = write(Packets(0, 0, hop, batch, [sent]))
+            await attacks.refused(who, place, "packets", letter)
+        said = await attacks.asked(stranger, place, "left-out", write(LeftOut(7, 7)))
+        assert said.kind == "agreed"
     with pytest.raises(Refused, match="another study"):
         await attacks.asked(attacks.member, None, "bulletin", study="0" * 64)
     await attacks.until_counted("unreadable", None)
@@ -196,7 +240,7 @@ async def attack(study: Crowd) -> None:
 def test_strangers_and_forgers_are_refused(study: Crowd) -> None:
     study.start_all()
     people = People(study.proposal, study.people[1:])
-    study.start(PERSON, "kept", 2)
+    study.start(PERSON, "kept", 3)  # when she has noted that she sends
     study.until_dead(PERSON)  # and the study is not over before her answer is there
     asyncio.run(attack(study))
     study.start(PERSON)

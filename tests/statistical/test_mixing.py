@@ -8,62 +8,70 @@ million seeds. Each test is shown to catch a relay that is no good.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from functools import cache
+from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-from tacit.channels.crowd.layers import layers
 
-from tacit.channels.crowd.relay import Relay, context_of
-from tacit.channels.crowd.relay_store import RelayStore
-from tacit.channels.roles.store import MEMORY
-from tacit.crypto.onion import Hop, OnionKey, Peeled, Shape, open_payload, peel, wrap
+sys.path.insert(0, str(Path(__file__).parents[1] / "channels" / "crowd"))
+
+from drawn_study import ONE, TWO, DrawnStudy
+
+from tacit.channels.crowd.assignment import context_of
+from tacit.channels.crowd.letters import Wave
+from tacit.channels.crowd.relay import Outgoing, Relay
+from tacit.crypto.onion import open_payload, peel
 from tacit.crypto.prg import SeededRandomness
-from tacit.errors import Refused
 from tacit.privacy.audit import clopper_pearson
 
 pytestmark = pytest.mark.statistical
 
 FALSE_ALARM = 1e-6
-STUDY = "c3" * 32
-CONTEXT = context_of(STUDY, 0, 0)
-KEYS = [OnionKey.generate() for _ in range(6)]
-COLLECTOR = OnionKey.generate()
 GAMES = 400
+WAVE = Wave(0, 0, 0.0)
 
 
 class InOrder(Relay):
     """Passes on as it came: what an honest relay must not do."""
 
-    def _shuffled(self, packets: Sequence[Peeled]) -> list[Peeled]:
-        return list(packets)
+    arrived: list[bytes | None]
+
+    def open_wave(self, wave: Wave) -> None:
+        super().open_wave(wave)
+        self.arrived = []
+
+    def _peeled(self, batch: object, packet: bytes) -> bytes | None:
+        found = super()._peeled(batch, packet)  # type: ignore[arg-type]
+        self.arrived.append(found)
+        return found
+
+    def release(self, wave: Wave) -> list[Outgoing]:
+        return [
+            replace(out, packets=self.ordered(sorted(out.packets, key=self.arrived.index)))
+            for out in super().release(wave)
+        ]
+
+    def ordered(self, packets: list[bytes]) -> list[bytes]:
+        return packets
 
 
-class Cutting(Relay):
+class Cutting(InOrder):
     """Cuts the deck once: every packet may come to every place, and yet neighbours stay so."""
 
-    def _shuffled(self, packets: Sequence[Peeled]) -> list[Peeled]:
+    def ordered(self, packets: list[bytes]) -> list[bytes]:
         cut = self._randomness.stream().below(len(packets))
         return [*packets[cut:], *packets[:cut]]
 
 
-def relay(kind: type[Relay], place: int, shape: Shape, relays: int, seed: object) -> Relay:
-    made = kind(
-        STUDY,
-        shape,
-        KEYS[place],
-        place,
-        [f"relay {p}" for p in range(relays)],
-        minimum=1,
-        quota=1,
-        store=RelayStore(MEMORY, STUDY),
-        randomness=SeededRandomness(f"{place} {seed}"),
-    )
-    made.open_stage(0, 0, frozenset(f"person {n}" for n in range(64)))
-    return made
+@cache
+def study_of(people: int, questions: int = 1) -> DrawnStudy:
+    return DrawnStudy(people, plan=(ONE, TWO)[questions - 1])
 
 
 # ── arrival order ──
@@ -71,16 +79,20 @@ def relay(kind: type[Relay], place: int, shape: Shape, relays: int, seed: object
 
 def orders(kind: type[Relay], count: int, runs: int) -> list[list[int]]:
     """In which order packets sent as 0, 1, 2 … leave a relay, in so many runs."""
-    shape = Shape("x25519", 1, 1)
-    route = [Hop(0, KEYS[0].public)]
-    packets = [wrap(shape, CONTEXT, route, COLLECTOR.public, bytes([n])) for n in range(count)]
+    study = study_of(count)
+    (batch,) = study.drawn.batches(0)
+    shape, place = study.drawn.shape, study.way(batch, WAVE)[0]
+    packets = [study.packet(WAVE, batch) for _ in range(count)]
+    context, key = context_of(study.drawn.drawing, WAVE, batch), study.cast.relays[place][1]
+    number = {peel(shape, context, key, p).packet: n for n, p in enumerate(packets)}
     found = []
     for run in range(runs):
-        made = relay(kind, 0, shape, 1, run)
-        for number, packet in enumerate(packets):
-            made.take(f"person {number}", 0, 0, 0, [packet])
-        (out,) = made.release(0, 0, 0)
-        found.append([open_payload(shape, CONTEXT, COLLECTOR, p)[0] for p in out.packets])
+        made = study.relay(place, kind=kind, randomness=SeededRandomness(f"order {run}"))
+        made.open_wave(WAVE)
+        for person, packet in zip(study.people, packets, strict=True):
+            made.take(person, 0, 0, 0, batch, [packet])
+        (out,) = made.release(WAVE)
+        found.append([number[packet] for packet in out.packets])
     return found
 
 
@@ -115,152 +127,118 @@ def test_arrival_does_not_follow_sending() -> None:
 
 # ── the game ──
 
-Route = tuple[int, ...]
-
 
 @dataclass(frozen=True)
 class Setting:
-    """A game: the circuits that people draw from, the place of the one honest relay, and at which
-    hops it is met by the two who are played for."""
+    """A game: a study, the hop at which the one honest relay stands, and the two who are played
+    for, by their numbers."""
 
-    circuits: list[Route]
+    study: DrawnStudy
     honest: int
-    meet: tuple[int, int]
+    pair: tuple[int, int] = (0, 1)
     kind: type[Relay] = Relay
 
-    @property
-    def relays(self) -> int:
-        return 1 + max(max(circuit) for circuit in self.circuits)
+    def batch_of(self, person: int) -> str:
+        (name,) = self.study.drawn.slots(self.study.people[person], 0)
+        return name
 
-    @property
-    def shape(self) -> Shape:
-        return Shape("x25519", len(self.circuits[0]), 1)
+    def way(self, batch: str) -> tuple[int, ...]:
+        return self.study.way(batch, WAVE)
 
-    def through(self, hop: int) -> list[Route]:
-        return [circuit for circuit in self.circuits if circuit[hop] == self.honest]
+    def context(self, batch: str) -> bytes:
+        return context_of(self.study.drawn.drawing, WAVE, batch)
 
-
-def layered(relays: int, hops: int) -> list[Route]:
-    return list(product(*layers(relays, hops)))
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A packet beside the honest relay: at which hop, the how manieth, and where else it was."""
-
-    hop: int
-    place: int
-    others: frozenset[int]
+    def peeled(self, batch: str, places: Sequence[int], packet: bytes) -> bytes:
+        """Without the layers of these relays, whose keys the adversary has."""
+        for place in places:
+            key = self.study.cast.relays[place][1]
+            packet = peel(self.study.drawn.shape, self.context(batch), key, packet).packet
+        return packet
 
 
 @dataclass
 class Wire:
     """Who hands what to whom, in which order: the adversary reads it all."""
 
-    first: list[tuple[int, bytes]]  # by person: her first relay, her packet
-    into: dict[int, list[bytes]]  # the honest relay's batches, by hop
-    out: dict[int, list[tuple[int | None, bytes]]]
+    first: list[bytes]  # by person
+    into: dict[str, list[bytes]]  # the honest relay's batches
+    out: dict[str, list[bytes]]
 
 
-def played(setting: Setting, routes: list[Route], payloads: list[bytes], seed: int) -> Wire:
-    """One wave, with real relays."""
-    shape, honest = setting.shape, setting.honest
-    relays = [
-        relay(setting.kind if place == honest else Relay, place, shape, setting.relays, seed)
-        for place in range(setting.relays)
-    ]
-    wire = Wire([], {}, {})
-    for person, (route, payload) in enumerate(zip(routes, payloads, strict=True)):
-        stops = [Hop(place, KEYS[place].public) for place in route]
-        packet = wrap(shape, CONTEXT, stops, COLLECTOR.public, payload)
-        relays[route[0]].take(f"person {person}", 0, 0, 0, [packet])
-        wire.first.append((route[0], packet))
-        if route[0] == honest:
-            wire.into.setdefault(0, []).append(packet)
-    for hop in range(shape.hops):
-        for sender in relays:
-            _release(sender, hop, relays, honest, wire)
+def played(setting: Setting, payloads: list[bytes], seed: int) -> Wire:
+    """One wave, with real relays; of those at the honest one's hop all are honest."""
+    study, wire = setting.study, Wire([], {}, {})
+    relays = {}
+    for place in study.drawn.relays:
+        kind = setting.kind if study.drawn.hop_of(place, ()) == setting.honest else Relay
+        chance = SeededRandomness(f"{place} {seed}")
+        relays[place] = study.relay(place, kind=kind, randomness=chance)
+        relays[place].open_wave(WAVE)
+    for number, payload in enumerate(payloads):
+        batch = setting.batch_of(number)
+        packet = study.packet(WAVE, batch, payload)
+        relays[setting.way(batch)[0]].take(study.people[number], 0, 0, 0, batch, [packet])
+        wire.first.append(packet)
+        if setting.honest == 0:
+            wire.into.setdefault(batch, []).append(packet)
+    for sender in sorted(relays.values(), key=lambda relay: relay.hop):
+        for out in sender.release(WAVE):
+            if out.to is not None:
+                before = study.key(sender.place)
+                relays[out.to].take(before, 0, 0, out.hop, out.question, out.packets)
+            if out.hop == setting.honest:
+                wire.into[out.question] = out.packets
+            if sender.hop == setting.honest:
+                wire.out[out.question] = out.packets
     return wire
 
 
-def _release(sender: Relay, hop: int, relays: list[Relay], honest: int, wire: Wire) -> None:
-    try:
-        batches = sender.release(0, 0, hop)
-    except Refused:
-        return  # nothing came this way
-    for out in batches:
-        if out.to is not None:
-            relays[out.to].take(f"relay {sender.place}", 0, 0, out.hop, out.packets)
-        if out.to == honest:
-            wire.into.setdefault(out.hop, []).extend(out.packets)
-        if sender.place == honest:
-            wire.out.setdefault(hop, []).extend((out.to, packet) for packet in out.packets)
-
-
 def straight(setting: Setting, wire: Wire, first: bytes, second: bytes) -> bool:
-    """The adversary's guess: whether person 0 has sent `first` and person 1 `second`.
+    """The adversary's guess: whether the first of the two has sent `first`, the second `second`.
 
-    It has the keys of the collector and of all relays but one, so it follows every packet up to the
-    honest relay and from there on. What came in at one hop left at that hop, and did not go back to
-    where it had been; if both ways of joining the ends are still possible, all that is left is to
-    hope that the order was kept.
+    It has the keys of the collector and of all relays at other hops, so it follows every packet up
+    to the honest relay and from there on. What came in for one question left for it; if that does
+    not decide, all that is left is to hope that the order was kept.
     """
-    came = [_came(setting, wire, person) for person in (0, 1)]
-    went = _went(setting.shape, wire)
+    came = [_came(setting, wire, person) for person in setting.pair]
+    went = _went(setting, wire)
     left = [went[first], went[second]]
-    kept = all(_joins(a, b) for a, b in zip(came, left, strict=True))
-    crossed = all(_joins(a, b) for a, b in zip(came, reversed(left), strict=True))
-    if kept != crossed:
-        return kept
-    return (came[0].place < came[1].place) == (left[0].place < left[1].place)
+    if came[0][0] != came[1][0]:
+        return came[0][0] == left[0][0]
+    return (came[0][1] < came[1][1]) == (left[0][1] < left[1][1])
 
 
-def _joins(came: Seen, left: Seen) -> bool:
-    return came.hop == left.hop and not came.others & left.others
+def _came(setting: Setting, wire: Wire, person: int) -> tuple[str, int]:
+    """Where this person's packet enters the honest relay: in which batch, the how manieth."""
+    batch = setting.batch_of(person)
+    before = setting.way(batch)[: setting.honest]
+    packet = setting.peeled(batch, before, wire.first[person])
+    return batch, wire.into[batch].index(packet)
 
 
-def _came(setting: Setting, wire: Wire, person: int) -> Seen:
-    """Where this person's packet enters the honest relay."""
-    shape = setting.shape
-    at, packet = wire.first[person]
-    before = set()
-    while at != setting.honest:
-        before.add(at)
-        peeled = peel(shape, CONTEXT, KEYS[at], packet)
-        assert peeled.to is not None
-        at, packet = peeled.to, peeled.packet
-    hop = packet[0]
-    return Seen(hop, wire.into[hop].index(packet), frozenset(before))
-
-
-def _went(shape: Shape, wire: Wire) -> dict[bytes, Seen]:
+def _went(setting: Setting, wire: Wire) -> dict[bytes, tuple[str, int]]:
     """Which payload comes of each packet that leaves the honest relay."""
-    found = {}
-    for hop, batch in wire.out.items():
-        for place, (to, packet) in enumerate(batch):
-            after, at, left = set(), to, packet
-            while at is not None:
-                after.add(at)
-                peeled = peel(shape, CONTEXT, KEYS[at], left)
-                at, left = peeled.to, peeled.packet
-            payload = open_payload(shape, CONTEXT, COLLECTOR, left)
-            found[payload] = Seen(hop, place, frozenset(after))
+    found, study = {}, setting.study
+    for batch, packets in wire.out.items():
+        after = setting.way(batch)[setting.honest + 1 :]
+        for place, packet in enumerate(packets):
+            last = setting.peeled(batch, after, packet)
+            key = study.cast.secrets.onion
+            found[open_payload(study.drawn.shape, setting.context(batch), key, last)] = batch, place
     return found
 
 
 def wins(setting: Setting, games: int = GAMES) -> int:
     """How often the adversary tells who of two people sent which of two payloads."""
-    won = 0
+    won, (one, other) = 0, setting.pair
     for game in range(games):
-        chance = random.Random(game)
-        pair = [chance.choice(setting.through(hop)) for hop in setting.meet]
-        routes = [*pair, *(chance.choice(setting.circuits) for _ in range(5))]
-        coin = chance.random() < 0.5
-        payloads = [bytes([n]) for n in range(7)]
+        coin = random.Random(game).random() < 0.5
+        payloads = [bytes([n]) for n in range(len(setting.study.people))]
+        first, second = payloads[one], payloads[other]
         if not coin:
-            payloads[:2] = payloads[1::-1]
-        wire = played(setting, routes, payloads, game)
-        won += straight(setting, wire, b"\0", b"\1") == coin
+            payloads[one], payloads[other] = second, first
+        wire = played(setting, payloads, game)
+        won += straight(setting, wire, first, second) == coin
     return won
 
 
@@ -268,27 +246,31 @@ def interval(won: int) -> tuple[float, float]:
     return clopper_pearson(won, GAMES, FALSE_ALARM / 2)
 
 
-@pytest.mark.parametrize(("relays", "hops", "honest"), [(4, 2, 0), (5, 3, 1), (5, 3, 2)])
-def test_one_honest_relay_hides_who_sent_what(relays: int, hops: int, honest: int) -> None:
-    hop = honest % hops
-    low, high = interval(wins(Setting(layered(relays, hops), honest, (hop, hop))))
+@pytest.mark.parametrize("honest", range(3), ids=["first hop", "middle", "last hop"])
+def test_one_honest_relay_hides_who_sent_what(honest: int) -> None:
+    low, high = interval(wins(Setting(study_of(7), honest)))
     assert low <= 0.5 <= high
 
 
-def test_the_game_is_lost_with_a_relay_that_keeps_the_order() -> None:
-    last = Setting(layered(4, 2), 1, (1, 1))
-    assert wins(replace(last, kind=InOrder), 100) == 100
-    assert wins(last, 100) < 70
+@pytest.mark.parametrize("honest", range(3), ids=["first hop", "middle", "last hop"])
+def test_the_game_is_lost_with_a_relay_that_keeps_the_order(honest: int) -> None:
+    """The others are honest here too; the adversary, who has their keys, follows them all the
+    same."""
+    assert wins(Setting(study_of(7), honest, kind=InOrder), 60) == 60
 
 
-def test_who_does_not_meet_is_not_mixed() -> None:
-    """Why only those who come to the same relay at the same hop are counted as mixed."""
-    anywhere = list(permutations(range(4), 2))
-    assert wins(Setting(anywhere, 1, (0, 1)), 50) == 50
-
-
-def test_without_layers_the_way_there_tells_of_the_way_on() -> None:
-    """Why circuits are not any three different relays: they do not go back to where they were."""
-    anywhere = list(permutations(range(4), 3))
-    low, _ = interval(wins(Setting(anywhere, 1, (1, 1))))
+def test_the_game_is_lost_with_a_relay_that_only_cuts() -> None:
+    """The two hand in their packets one after the other, and seldom lie on either side."""
+    low, _ = interval(wins(Setting(study_of(7), 0, kind=Cutting)))
     assert low > 0.5
+
+
+@pytest.mark.parametrize("honest", range(3), ids=["first hop", "middle", "last hop"])
+def test_people_who_are_asked_different_things_are_not_mixed(honest: int) -> None:
+    """Why only answers to the same question are counted: who is asked what is public."""
+    study = study_of(8, questions=2)
+    asked = Setting(study, honest).batch_of
+    other = next(number for number in range(1, 8) if asked(number) != asked(0))
+    same = next(number for number in range(1, 8) if asked(number) == asked(0))
+    assert wins(Setting(study, honest, (0, other)), 50) == 50
+    assert wins(Setting(study, honest, (0, same)), 50) < 45

@@ -16,7 +16,7 @@ from tacit.channels.crowd.proofs import RingProofs, TokenProofs, proofs_of
 
 @pytest.fixture(scope="module", params=["tokens", "ring"])
 def study(request: pytest.FixtureRequest) -> Rehearsal:
-    return Rehearsal(proof=request.param).opened()
+    return Rehearsal(proof=request.param).drawn()
 
 
 def test_a_proposal_says_which_proofs() -> None:

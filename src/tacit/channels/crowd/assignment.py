@@ -121,8 +121,9 @@ class Assignment:
         if wave.number == 0:
             return ()
         self.check_statements(wave)
-        found = unheard(self.relays, wave.statements, wave.delivered)
-        return found if len(self.relays) - len(found) >= self.proposal.route.hops else ()
+        hops = self.proposal.route.hops
+        found = unheard(self.relays, hops, wave.statements, wave.delivered)
+        return found if len(self.relays) - len(found) >= hops else ()
 
     def held_back(self, wave: Wave, question: str) -> bool:
         """Whether the first relay of a question's circuit says of the wave before that too few had

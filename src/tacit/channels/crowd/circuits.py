@@ -45,6 +45,7 @@ def circuits(
 
 def unheard(
     relays: Collection[int],
+    hops: int,
     statements: Mapping[int, BatchStatement],
     delivered: Mapping[str, int],
 ) -> tuple[int, ...]:
@@ -53,11 +54,10 @@ def unheard(
 
     delivered  what the last stop, the collector, has received of each batch
     """
-    last = max((one.hop for one in statements.values()), default=-1)
     received = {
         (one.hop, name): one.received(name) for one in statements.values() for name in one.batches
     }
-    received |= {(last + 1, name): delivered.get(name, 0) for _, name in list(received)}
+    received |= {(hops, name): delivered.get(name, 0) for _, name in list(received)}
     found = set(relays) - set(statements)
     for place, one in statements.items():
         for name in one.batches:

@@ -166,8 +166,9 @@ class Relay:
                 order = random_permutation(len(batch.peeled), self._randomness)
                 shuffled = permuted(batch.peeled, order)
                 outgoing.append(Outgoing(batch.to, self.hop + 1, name, shuffled))
-            batch.peeled = []
         self._store.put(*about, sizes)
+        for batch in self._batches.values():
+            batch.peeled = []
         self._passed_on.update({(*about, name): size for name, size in sizes.items()})
         return outgoing
 

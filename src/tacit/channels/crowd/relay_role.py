@@ -12,7 +12,15 @@ from collections.abc import Iterable
 from tacit.channels.crowd.assignment import Assignment
 from tacit.channels.crowd.drawing import committed, members_of, reveal, roster_digest
 from tacit.channels.crowd.errands import Errand, Script
-from tacit.channels.crowd.letters import Batches, Bulletin, LeftOut, Packets, Roster, Wave
+from tacit.channels.crowd.letters import (
+    IDLE,
+    Batches,
+    Bulletin,
+    LeftOut,
+    Packets,
+    Roster,
+    Wave,
+)
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.reader import Reader
 from tacit.channels.crowd.relay import Outgoing, Relay
@@ -61,7 +69,7 @@ class RelayRole(Reader):
         about = b"tacit crowd relay seed" + bytes.fromhex(proposal.digest)
         self._seed = hashlib.sha256(about + onion.to_bytes()).digest()
         self._relay: Relay | None = None
-        self._objection = ""  # why we pass nothing on
+        self._objection = store.pinned("objection") or ""  # why we pass nothing on
 
     # ── letters of others ──
 
@@ -176,6 +184,7 @@ class RelayRole(Reader):
     def _object(self, reason: str) -> None:
         if not self._objection:
             self._objection = f"{reason} Nothing more is passed on; tell the others."
+            self._store.pin("objection", self._objection)
             self._tell("objects", reason=reason)
 
     # ── one wave ──
@@ -225,7 +234,7 @@ class RelayRole(Reader):
         except Refused as error:
             self._tell("batch held back", reason=str(error))
             return
-        self._tell("batch passed on", stage=wave.stage, wave=wave.number, hop=relay.hop)
+        self._tell_of(relay, wave)
         parts = [
             (batch, batch.packets[start : start + AT_ONCE])
             for batch in outgoing
@@ -236,6 +245,15 @@ class RelayRole(Reader):
             parts = yield from self._sent(wave, parts, self._now + wait * (number > 0))
         if parts:  # are missed by their owners
             self._tell("packets lost", packets=sum(len(packets) for _, packets in parts))
+
+    def _tell_of(self, relay: Relay, wave: Wave) -> None:
+        sizes = relay.attest(wave.stage, wave.number)
+        if any(gone for _, gone in sizes.values()):
+            self._tell("batch passed on", stage=wave.stage, wave=wave.number, hop=relay.hop)
+        held = ", ".join(name for name, (_, gone) in sizes.items() if name != IDLE and not gone)
+        if held:
+            reason = f"too few answers to {held} came in stage {wave.stage}, wave {wave.number}."
+            self._tell("batch held back", reason=reason)
 
     def _sent(self, wave: Wave, parts: Parts, moment: float) -> Script[Parts]:
         """Hand each part on, once; what is left. A stop that is not there is asked once, so that
