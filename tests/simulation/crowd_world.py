@@ -375,11 +375,11 @@ class World:
         return self.answer(self.carriers[places[0]].key, places[1], Letter("packets", 0, body))
 
     def deliver(self, wave: Wave, batch: str, payload: bytes) -> Letter | TacitError:
-        """The same, straight to the collector, which any relay may do."""
+        """The same, straight to the collector, which the last relay may do."""
         hops = self.cast.proposal.route.hops
-        packet, _ = self.wrapped(wave, batch, payload, hops)
+        packet, places = self.wrapped(wave, batch, payload, hops)
         body = write(Packets(wave.stage, wave.number, hops, batch, [packet]))
-        return self.answer(self.carriers[0].key, None, Letter("packets", 0, body))
+        return self.answer(self.carriers[places[-1]].key, None, Letter("packets", 0, body))
 
 
 def void(_: object) -> None:

@@ -280,7 +280,12 @@ def join(
     role = Role(proposal, f"person-{key_name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
     budget = LedgerBudget(
-        proposal.local_promise, purpose_of(proposal), ledger, dataset or payer, asked=proposal.asked
+        proposal.local_promise,
+        purpose_of(proposal),
+        ledger,
+        dataset or payer,
+        asked=proposal.asked,
+        once=True,
     )
     journal = PersonJournal(role.folder / "person.db", proposal.digest)
     person = Person(proposal, key, journal, row.batch, budget, tell=role.tell)

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from drawn_study import DrawnStudy
 
+from tacit.channels.crowd.assignment import wave_digest
 from tacit.channels.crowd.letters import Wave
 from tacit.channels.crowd.relay import Relay, Taken
 from tacit.channels.crowd.relay_store import RelayStore
@@ -28,6 +29,7 @@ LATER = Wave(
     thresholds={"age": [30.0, 60.0]},
     statements={place: STUDY.statement(place, place % 3, {}) for place in range(5)},
     delivered={BATCH: 1},
+    before=wave_digest(STUDY.drawn.drawing, WAVE),
 )
 
 

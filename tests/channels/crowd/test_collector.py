@@ -424,8 +424,9 @@ def test_what_was_sealed_for_others_is_unreadable(opened: Rehearsal) -> None:
     ):
         shown = msgspec.structs.replace(wave, **terms)
         packets.append(_sealed_under(opened, shown, batch, answer))
+    last = opened.relays[opened.assignment.ways(0)[batch][2]]
     for packet in packets:
-        opened.ask(opened.relays[0], "packets", Packets(0, 0, 3, batch, [packet]))
+        opened.ask(last, "packets", Packets(0, 0, 3, batch, [packet]))
     assert opened.store.refused() == {"unreadable": len(packets)}
     assert opened.store.reports() == []
     assert opened.told[-1] == ("reports refused", {"unreadable": 1})
@@ -505,6 +506,18 @@ def test_numbers_that_nothing_has_room_for_are_refused(opened: Rehearsal, number
             opened.ask(relay, "packets", body)
     with pytest.raises(InputError, match="no stage"):
         opened.ask(opened.people[0], "receipts", number=number)
+
+
+def test_packets_of_a_question_come_from_the_last_relay_of_its_circuit(opened: Rehearsal) -> None:
+    batch = opened.batch(opened.people[0])
+    last = opened.assignment.ways(0)[batch][2]
+    for place, relay in enumerate(opened.relays):
+        for name in (batch, "table-99"):
+            if (place, name) != (last, batch):
+                body = Packets(0, 0, 3, name, [])
+                said = refused(lambda r=relay, b=body: opened.ask(r, "packets", b))
+                assert "another relay" in said
+    assert opened.store.delivered(0, 0) == {}
 
 
 # ── what relays say ──

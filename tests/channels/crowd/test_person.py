@@ -839,7 +839,6 @@ def test_once_it_has_arrived_she_sends_cover(study: Rehearsal) -> None:
     number = study.proposal.drawn_up.names.index(given.question)
     answer = Answer(study.proposal.digest, number, given.report, given.proof)
     study.deliver(answer.to_bytes(), batch=given.question)
-    study.ask(study.relays[0], "packets", Packets(0, 0, 3, given.question, []))
     scene.packets.clear()
     study.collector._open_study().expected = PEOPLE  # others' are still missing
     scene.play()

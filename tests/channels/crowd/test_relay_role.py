@@ -323,7 +323,7 @@ def test_who_is_not_in_the_lots_is_asked_whether_it_was_there(answer: Answer) ->
 
 
 def test_if_one_of_them_was_there_nothing_is_passed_on() -> None:
-    post = ready()
+    post = ready(waves=1)
     post.tamper = bulletins(drawn_by(0, 1, 2, 3))
     answering(post, Letter("objected", 0))
     with pytest.raises(CheckFailed, match="relay-4 was heard, and the collector says"):
@@ -336,7 +336,7 @@ def test_if_one_of_them_was_there_nothing_is_passed_on() -> None:
 
 def test_who_has_objected_does_so_after_a_restart() -> None:
     """Even if nobody is there any more to say what it was about."""
-    post = ready()
+    post = ready(waves=1)
     post.tamper = bulletins(drawn_by(0, 1, 2, 3))
     answering(post, Letter("objected", 0))
     post.play(until=lambda errand: "objects" in post.events)

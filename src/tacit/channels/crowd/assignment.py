@@ -88,6 +88,10 @@ class Assignment:
         names = tuple(question.name for question in self.plan.in_stage(stage))
         return (*names, IDLE) if self._idle(stage) else names
 
+    def packets(self, stage: int, name: str) -> int:
+        """How many packets a batch has, if everybody sends."""
+        return self._idle(stage) if name == IDLE else self._expected[name]
+
     def required(self, name: str) -> int:
         """How many people at the first hop, packets at the others, a relay waits for: a fixed share
         of all who are asked. The idle hide nobody."""
@@ -106,9 +110,8 @@ class Assignment:
     def ways(self, stage: int, left_out: Collection[int] = ()) -> dict[str, tuple[int, ...]]:
         """The circuit of each batch of a stage."""
         hops = self.proposal.route.hops
-        return circuits(
-            self.batches(stage), self.seed, self.relays, hops, tuple(sorted(set(left_out)))
-        )
+        left = tuple(sorted(set(left_out)))
+        return dict(circuits(self.batches(stage), self.seed, self.relays, hops, left))
 
     def hop_of(self, place: int, left_out: Collection[int]) -> int:
         """Where a relay stands in a wave; −1 if it is left out."""

@@ -237,8 +237,9 @@ class Collector:
         return Letter("receipts", letter.round, body)
 
     def _packets(self, sender: str, letter: Letter, now: float) -> Letter:
-        self._relay(sender)
-        asking, sent = self._open_study(), read(Packets, letter.body)
+        place, asking, sent = self._relay(sender), self._open_study(), read(Packets, letter.body)
+        if self._is_open(sent) and self._last_of(sent.question) != place:
+            raise Refused("packets of this question come from another relay.")
         kept: dict[bytes, Stored] = {}
         found: Counter[str] = Counter()
         for packet in sent.packets:
@@ -259,10 +260,21 @@ class Collector:
     def _new(self, sent: Packets) -> tuple[int, int, str, int]:
         """How many of these packets have not come before: relays repeat what was not answered."""
         marks = {hashlib.sha256(packet).digest() for packet in sent.packets}
-        fresh, wave = marks - self._packets_seen, self._progress.wave
-        if wave is not None and (sent.stage, sent.wave) == (wave.stage, wave.number):
+        fresh = marks - self._packets_seen
+        if self._is_open(sent):
             self._packets_seen |= fresh
-        return sent.stage, sent.wave, sent.question, len(fresh)
+        return sent.stage, sent.wave, sent.question, len(fresh) if self._is_open(sent) else 0
+
+    def _is_open(self, sent: Packets) -> bool:
+        wave = self._progress.wave
+        return wave is not None and (sent.stage, sent.wave) == (wave.stage, wave.number)
+
+    def _last_of(self, question: str) -> int | None:
+        """The relay from which a question's answers come in the open wave."""
+        drawn, wave = self._open_study().drawn, self._progress.wave
+        assert wave is not None  # while it is open
+        way = drawn.ways(wave.stage, drawn.left_out(wave)).get(question)
+        return None if way is None else way[-1]
 
     def _batches(self, sender: str, letter: Letter, now: float) -> Letter:
         """What a relay signs of the open wave; the first that it says."""
@@ -290,7 +302,7 @@ class Collector:
     def _opened(self, asking: Asking, packet: bytes, sent: Packets) -> Stored | str:
         """The report in a packet, or in a word why it does not count. No word says whose it is."""
         wave = self._progress.wave
-        if wave is None or (sent.stage, sent.wave) != (wave.stage, wave.number):
+        if wave is None or not self._is_open(sent):
             return "after the window"  # its owner may have sent it again already
         study, questions = self._proposal.digest, asking.questions
         try:

@@ -35,7 +35,7 @@ from tacit.channels.crowd.proofs import ring_event
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
 from tacit.channels.crowd.reader import Reader
-from tacit.channels.roles.budget import Budget
+from tacit.channels.roles.budget import Budget, drawn_by
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.crypto.blind_permute import random_permutation
@@ -87,7 +87,7 @@ class Person(Reader):
         self._randomness, self._tell = randomness, tell
         journal.belong_to(key.public_key)
         self._answers = journal.answers()
-        budget.belongs_to(journal.identity)
+        budget.belongs_to(drawn_by(journal.identity, key.public_key))
         self._last = journal.last_wave()
 
     @property
@@ -97,7 +97,12 @@ class Person(Reader):
 
     def take_part(self) -> Script[None]:
         """The whole study. Raises what ends it: Refused, CheckFailed."""
-        self._budget.reserve(0)  # the whole promise, before anybody hears of us
+        # The whole promise, before anybody hears of us.
+        if self._budget.reserve(0) and not self._answers:
+            raise Refused(
+                "answers were drawn under this reservation, and this journal does not hold them: "
+                "it is an older copy. Start with the folder in which they are."
+            )
         yield from self._asked(Letter("register", 0))
         self._tell("registered")
         news = yield from self._bulletin(0)
