@@ -61,7 +61,10 @@ def test_every_field_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in CHANGES.items() for value in values]
+    ("name", "value"),
+    [(name, value) for name, values in CHANGES.items() for value in values],
+    # Keys are drawn anew in every process: a name that shows one differs between workers.
+    ids=[f"{name}-{n}" for name, values in CHANGES.items() for n, _ in enumerate(values)],
 )
 def test_any_change_is_found(name: str, value: Any) -> None:
     assert not replace(WHOLE, **{name: value}).holds

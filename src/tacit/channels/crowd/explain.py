@@ -13,6 +13,9 @@ from tacit.channels.crowd.questions import Question
 __all__ = ["Section", "explained"]
 
 
+WORTH_SAYING = 0.99  # of the local figure: a central one that is closer to it says nothing
+
+
 class Section(NamedTuple):
     heading: str
     lines: list[str]
@@ -24,6 +27,7 @@ def explained(proposal: Proposal) -> list[Section]:
         Section("What you would reveal", _revealed(proposal)),
         Section("What is promised to you", _promised(proposal)),
         Section("Who sees what", _seen(proposal)),
+        Section("What could still single you out", _outside(proposal)),
         Section("If people lie", lies_explained(proposal.drawn_up, proposal.group.corrupt)),
         Section("When", _windows(proposal)),
         Section("What it costs", _cost(proposal)),
@@ -39,6 +43,8 @@ def _revealed(proposal: Proposal) -> list[str]:
         "that the collector and the relays committed to before anybody knew who takes part; your "
         "machine checks yours.",
         "Every answer is randomised on your machine before it leaves it. Your row never leaves.",
+        "If no row can be made of your data, you take part all the same, with answers of a row "
+        "drawn at random: nobody can tell, and you pay as everybody.",
     ]
     if proposal.bundle:
         lines.append(
@@ -77,12 +83,17 @@ def _promised(proposal: Proposal) -> list[str]:
         "and whatever they know about everybody else. That needs no trust in anyone.",
     ]
     central = _expected(proposal)
-    if central < plan.person_epsilon:
+    if central < WORTH_SAYING * plan.person_epsilon:
         lines.append(
             f"Since nobody knows who sent what, ε = {central:.3g} with δ = {terms.delta:g} holds "
             f"too, if {proposal.group.minimum} people answer at once, every relay passes on what "
             "it is given, and at least one relay of each circuit keeps its secrets. The "
-            "certificate will say it with the numbers that really took part."
+            "certificate will say it with the numbers that relays have signed."
+        )
+    else:
+        lines.append(
+            f"{proposal.group.minimum} people are too few for anonymity to promise you more than "
+            "that."
         )
     if plan.attribute_epsilon < plan.person_epsilon:
         lines.append(
@@ -104,17 +115,47 @@ def _seen(proposal: Proposal) -> list[str]:
         f"that it cannot link to you. {proof}",
         f"The first of {route.hops} relays: that you sent as many packets as everybody. The "
         "others: which relay a packet came from and where it goes.",
-        "Everybody: the roster of public keys, how many answers arrived, and the model.",
+        "Everybody: the roster of public keys, who is asked which question, how many answers to "
+        "each arrived, and the model.",
     ]
+
+
+def _outside(proposal: Proposal) -> list[str]:
+    """What the figure from anonymity does not cover. The local promise covers all of it."""
+    group, hops = proposal.group, proposal.route.hops
+    relays = ", ".join(relay.name for relay in proposal.relays)
+    people = (
+        "Only listed keys may register: whoever made the list decides who your company is."
+        if group.members
+        else "Anyone may register, as often as they have keys: the collector too. "
+    )
+    return [
+        f"The collector chose the relays ({relays}). If {hops} of them that make up a circuit work "
+        "together with it, they see which answer is yours. Ask who runs them.",
+        f"{people} {_friends(group.corrupt)}".replace("  ", " "),
+        "A relay before the honest one that puts packets of its own in place of all others' leaves "
+        "you alone with them (the n − 1 attack), and nobody can see it.",
+        "Whoever watches the whole network sees when your machine sends.",
+        "The figure is about the main wave, in which everybody's answers are sent at once. If "
+        "yours is lost there and sent again, it is not about you, and your machine tells you.",
+        "In all these cases the promise above that needs no trust is what you have.",
+    ]
+
+
+def _friends(corrupt: int) -> str:
+    if corrupt:
+        return f"{corrupt} of the people are reckoned to be the collector's; more would hide less."
+    return "It is reckoned that none of the people are the collector's; each one would hide less."
 
 
 def _windows(proposal: Proposal) -> list[str]:
     windows, group = proposal.windows, proposal.group
     return [
         f"{windows.register:g} s to register; {group.minimum} to {group.maximum} people.",
-        f"{proposal.drawn_up.stages} stage(s) of at least {proposal.wave_seconds:g} s each: you "
-        "send at a random moment of the first window, as often as everybody, and again what was "
-        "lost. Stay connected until the end.",
+        f"{proposal.drawn_up.stages} stage(s) of at least {proposal.wave_seconds:g} s each, and up "
+        f"to {windows.send:g} s before it to have your answer signed: you send at a random moment "
+        "of the first window, as often as everybody, and again what was lost. Stay connected until "
+        "the end: what is not sent in the first window is never sent.",
     ]
 
 
