@@ -102,7 +102,7 @@ def proposed(
     plan: PlanTerms | None = None,
     proof: Literal["tokens", "ring"] = "tokens",
     kem: Kem = "x25519",
-    waves: int = 12,
+    waves: int = 2,
     batch: int = 1,
     release: float = 5.0,
     minimum: int | None = None,

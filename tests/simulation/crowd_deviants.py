@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,6 @@ import msgspec
 from crowd_cast import SCHEMA, UNCUT, proposed, rows
 from crowd_world import World
 
-from tacit.channels.crowd.assignment import Assignment
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.errands import Script
 from tacit.channels.crowd.letters import (
@@ -62,9 +61,9 @@ RELAYS = ("swallows", "swallows one", "repeats", "says more", "says less", "says
 class Given(Person):
     """A device whose payloads the world sees."""
 
-    def _payload(self, batch: str, drawn: Assignment, wave: Wave) -> bytes:
-        payload = super()._payload(batch, drawn, wave)
-        WORLDS[self._proposal.digest].gave(self._key.public_key, batch, wave, payload)
+    def _payload(self, batch: str) -> bytes:
+        payload = super()._payload(batch)
+        WORLDS[self._proposal.digest].gave(self._key.public_key, batch, payload)
         return payload
 
 
@@ -128,7 +127,7 @@ class Deviants(World):
             plan=None if in_stages else chance.choice(plans),
             proof=chance.choice(["tokens", "tokens", "tokens", "ring"]),
             batch=2,
-            waves=chance.randint(1, 4),
+            waves=chance.choice([1, 2, 2]),
             release=20.0,
         )
         self.habits = frozenset(chance.sample(COLLECTOR, chance.randint(1, 3)))
@@ -169,7 +168,7 @@ class Deviants(World):
 
     # ── what is really given, and mixed ──
 
-    def gave(self, person: str, batch: str, wave: Wave, payload: bytes) -> None:
+    def gave(self, person: str, batch: str, payload: bytes) -> None:
         is_answer = payload != COVER
         if is_answer:
             self.gifts[person][batch].add(payload)
@@ -233,7 +232,7 @@ class Deviants(World):
     def _receipts(self, sender: str, reply: Letter) -> Letter:
         said = read(Receipts, reply.body)
         if sender in self._victims:
-            return Letter("receipts", reply.round, write(msgspec.structs.replace(said, main={})))
+            return Letter("receipts", reply.round, write(msgspec.structs.replace(said, digests={})))
         return reply
 
     def _bulletin(self, sender: str, letter: Letter, reply: Letter) -> Letter:
@@ -296,8 +295,8 @@ def followed(world: Deviants) -> Iterator[None]:
             world.peeled(packet, inner)
         return inner
 
-    def released(self: Relay, wave: Wave) -> Any:
-        outgoing = release(self, wave)
+    def released(self: Relay, wave: Wave, absent: Collection[int]) -> Any:
+        outgoing = release(self, wave, absent)
         world.released(self.place, wave, outgoing)
         return outgoing
 

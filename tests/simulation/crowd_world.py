@@ -152,7 +152,7 @@ class World:
         """Whether nothing went wrong that may cost somebody her answer: who is away while tokens
         are issued, or in the main wave, has none that is sent."""
         struck = self.seen.crashes["person"] + self.seen.crashes["collector"]
-        return not struck and not self.chances.lose and self.chances.delay < 1.0
+        return not struck and not self.seen.crashes["relay"] and not self.chances.lose
 
     def _carrier(self, place: int) -> Actor:
         proposal, (key, onion) = self.cast.proposal, self.cast.relays[place]
@@ -361,7 +361,7 @@ class World:
         """A packet as it comes to a hop of its batch's circuit; and the circuit."""
         proposal, drawn = self.cast.proposal, self.drawn
         context = context_of(drawn.drawing, wave, batch)
-        places = list(drawn.ways(wave.stage, drawn.left_out(wave))[batch])
+        places = list(drawn.open_batches(wave)[batch])
         route = [proposal.stops[place] for place in places]
         packet = wrap(drawn.shape, context, route, proposal.collector.onion, payload)
         for place in places[:hop]:

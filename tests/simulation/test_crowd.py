@@ -159,7 +159,6 @@ def drawn_up(seed: int) -> World:
         batch=chance.choice([1, 1, 3]),
         release=20.0,
         minimum=people - chance.choice([0, 2]),
-        waves=8,
     )
     chances = Chances(
         lose=chance.choice([0.0, 0.05, 0.2]),
@@ -190,6 +189,9 @@ def test_many_seeds(chunk: int) -> None:
 def replayed(seed: int) -> None:
     world = drawn_up(seed)
     world.run()
+    if "relays revealed" in world.collector.failure:  # in so bad a storm nothing is asked
+        assert not any(journal.answers() for journal in world.journals)
+        return
     assert all(actor.done for actor in world.people), [a.failure for a in world.people]
     assert world.collector.is_over
     check(world, all_arrive=world.is_calm)
@@ -260,7 +262,7 @@ def test_everyone_sends_as_much_as_everybody(plan: str, lose: float) -> None:
     """In every wave, whatever was asked of her, and whether or not her answer has arrived."""
     terms = PlanTerms(kind="anonml", partitions=3, subsets=1, size=2) if plan == "anonml" else None
     people = 100
-    cast = proposed(people, seed=5, schema=UNCUT, plan=terms, waves=10, release=20.0)
+    cast = proposed(people, seed=5, schema=UNCUT, plan=terms, release=20.0)
     world = World(cast, rows(UNCUT, people, 5), 5, Chances(lose=lose))
     world.on_wave = lambda wave: (
         world.vanish(wave.stage % 5, back=22.0) if not wave.number else None

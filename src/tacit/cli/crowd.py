@@ -34,10 +34,6 @@ NO_ROW = (
     "Your row cannot be used. You take part all the same, with answers that are drawn at random, "
     "so that nobody learns it; who stops because of it shows it."
 )
-SENT_AGAIN = (
-    "they arrived only when they were sent again. The promise to you holds; the certificate's "
-    "smaller figure, from anonymity, is not about you."
-)
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
@@ -114,7 +110,12 @@ def offer(card: Path, name: str, address: str, key_name: str, kem: Any, as_json:
 @click.option("--register", default=86400.0, show_default=True, help="Seconds to register.")
 @click.option("--send", default=3600.0, show_default=True, help="Seconds to send.")
 @click.option("--release", default=600.0, show_default=True, help="Seconds for each relay.")
-@click.option("--waves", default=5, show_default=True, help="Windows to send what was lost.")
+@click.option(
+    "--waves",
+    default=2,
+    show_default=True,
+    help="2: a question of which nothing has left a relay is asked once more; 1: it is not.",
+)
 @click.option("--bins", default=4, show_default=True, help="For numbers without public edges.")
 @click.option("--table", "tables", multiple=True, help="Features to ask together: a,b. Several.")
 @click.option(
@@ -311,13 +312,11 @@ async def _taken_part(proposal: Proposal, key: SigningKey, person: Person, insec
 def _settled(proposal: Proposal, person: Person, budget: LedgerBudget, as_json: bool) -> None:
     budget.settle(None)
     arrived = sum(given.arrived for given in person.answers)
-    again = sum(given.arrived and not given.main for given in person.answers)
     document = {
         "role": "person",
         "study": proposal.name,
         "answers": len(person.answers),
         "arrived": arrived,
-        "sent_again": again,
         "epsilon": proposal.promise.epsilon if person.answers else 0.0,
     }
     if as_json:
@@ -328,8 +327,6 @@ def _settled(proposal: Proposal, person: Person, budget: LedgerBudget, as_json: 
             f"ε = {document['epsilon']:g}.",
             markup=False,
         )
-        if again:
-            people().print(f"{again} of them: {SENT_AGAIN}", markup=False)
 
 
 @crowd.command()

@@ -15,7 +15,7 @@ from tacit.channels.crowd.relay import Relay, Taken
 from tacit.channels.crowd.relay_store import RelayStore
 
 STUDY = DrawnStudy()
-BATCH, OTHER = STUDY.drawn.batches(0)
+BATCH, OTHER = STUDY.drawn.batches(0)[:2]
 WAVE = Wave(0, 0, 100.0)
 WAY = STUDY.way(BATCH, WAVE)
 ASKED = STUDY.asked(BATCH)
@@ -25,7 +25,6 @@ LATER = Wave(
     0,
     1,
     200.0,
-    receipts="ab" * 32,
     thresholds={"age": [30.0, 60.0]},
     statements={place: STUDY.statement(place, place % 3, {}) for place in range(5)},
     delivered={BATCH: 1},

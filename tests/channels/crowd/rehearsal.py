@@ -147,18 +147,19 @@ class Rehearsal:
         assert wave is not None
         return wave
 
-    def state(self, place: int, sizes: tuple[int, int] = (0, 0)) -> Letter:
-        """What a relay says of the open wave: as much of every question that passes it."""
+    def state(self, place: int, sizes: tuple[int, int] = (0, 0), but: str = "-") -> Letter:
+        """What a relay says of the open wave: as much of every question that passes it, and nothing
+        of one."""
         drawn, wave = self.assignment, self.wave
         left_out = drawn.left_out(wave)
-        ways = drawn.ways(wave.stage, left_out)
+        ways = drawn.open_batches(wave)
         said = BatchStatement(
             self.relays[place].public_key,
             drawn.drawing,
             wave.stage,
             wave.number,
             drawn.hop_of(place, left_out),
-            {name: sizes for name, way in ways.items() if place in way},
+            {name: (0, 0) if name == but else sizes for name, way in ways.items() if place in way},
         )
         return self.ask(self.relays[place], "batches", Batches(said.signed(self.relays[place])))
 
@@ -202,7 +203,7 @@ class Rehearsal:
         """As it comes to a hop (3: the collector)."""
         drawn, wave = self.assignment, wave or self.wave
         context = context_of(drawn.drawing, wave, batch)
-        route = drawn.ways(wave.stage, drawn.left_out(wave))[batch]
+        route = drawn.open_batches(wave).get(batch) or drawn.ways(wave.stage)[batch]
         stops = [self.proposal.stops[place] for place in route]
         packet = wrap(drawn.shape, context, stops, self.proposal.collector.onion, payload)
         for place in route[:hop]:
@@ -213,7 +214,8 @@ class Rehearsal:
         """Of one batch, in the open wave or under the terms of another."""
         wave = wave or self.wave
         packets = [self.packet(payload, batch, wave=wave) for payload in payloads]
-        last = self.assignment.ways(wave.stage)[batch][2]
+        drawn = self.assignment
+        last = (drawn.open_batches(wave).get(batch) or drawn.ways(wave.stage)[batch])[2]
         body = Packets(wave.stage, wave.number, 3, batch, packets)
         return self.ask(self.relays[last], "packets", body)
 

@@ -16,7 +16,16 @@ from tacit.channels.crowd.assignment import Assignment, context_of
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.collector_store import CollectorStore
 from tacit.channels.crowd.drawing import committed, reveal, roster_digest
-from tacit.channels.crowd.letters import Batches, Bulletin, Drawn, Reveal, Roster, TokenAsked, Wave
+from tacit.channels.crowd.letters import (
+    IDLE,
+    Batches,
+    Bulletin,
+    Drawn,
+    Reveal,
+    Roster,
+    TokenAsked,
+    Wave,
+)
 from tacit.channels.crowd.relay_role import RelayRole
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.channels.roles.letters import Letter, read, write
@@ -99,10 +108,12 @@ class Rehearsed:
                 blinded = self.proposal.token_keys[name].blind(b"an answer").blinded
                 self.ask(person, "token", TokenAsked(name, blinded))
 
-    def account(self, place: int, received: int = 0, passed: int = 0) -> None:
-        """What another relay says of the open wave: of each of its batches the same."""
+    def account(self, place: int, received: int = 0, passed: int = 0, but: str = "-") -> None:
+        """What another relay says of the open wave: of each of its batches the same, and that
+        nothing of one has left it."""
         wave, drawn = self.wave, self.drawn
-        mine = [name for name, way in self.ways(wave).items() if place in way]
+        ways = self.ways(wave)
+        mine = [name for name, way in ways.items() if place in way and name != IDLE]
         key, _ = self.cast.relays[place]
         said = BatchStatement(
             key.public_key,
@@ -110,7 +121,7 @@ class Rehearsed:
             wave.stage,
             wave.number,
             drawn.hop_of(place, drawn.left_out(wave)),
-            dict.fromkeys(mine, (received, passed)),
+            {name: (received, 0 if name == but else passed) for name in mine},
         )
         assert self.ask(key.public_key, "batches", Batches(said.signed(key))).kind == "noted"
 
@@ -137,7 +148,7 @@ class Rehearsed:
         return Assignment(self.proposal, self.roster, lots)
 
     def ways(self, wave: Wave) -> dict[str, tuple[int, ...]]:
-        return self.drawn.ways(wave.stage, self.drawn.left_out(wave))
+        return self.drawn.open_batches(wave)
 
     def asked(self, batch: str) -> list[str]:
         drawn, stage = self.drawn, self.news.stage

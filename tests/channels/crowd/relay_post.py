@@ -15,7 +15,7 @@ from drawn_study import TWO
 from rehearsed import Rehearsed
 
 from tacit.channels.crowd.errands import Came, Errand, Script
-from tacit.channels.crowd.letters import Bulletin, LeftOut, Packets, Wave
+from tacit.channels.crowd.letters import IDLE, Bulletin, LeftOut, Packets, Wave
 from tacit.channels.crowd.payload import COVER
 from tacit.channels.crowd.relay_role import RelayRole
 from tacit.channels.crowd.relay_store import RelayStore
@@ -106,7 +106,7 @@ class Post:
         the circuit; how many these are."""
         count = 0
         for batch, way in self.study.ways(wave).items():
-            if way[0] == self.place:
+            if way[0] == self.place and batch != IDLE:
                 for person in self.study.asked(batch)[:people]:
                     packet = self.study.packet(wave, batch, COVER)
                     sent = Packets(wave.stage, wave.number, 0, batch, [packet])

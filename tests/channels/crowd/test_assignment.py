@@ -20,9 +20,9 @@ from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed
 from tacit.privacy.attested import BatchStatement
 
-SECOND = Wave(0, 1, 0.0, "5a" * 32, before="5c" * 32)
+SECOND = Wave(0, 1, 0.0, before="5c" * 32)
 STRANGER = SigningKey.generate().public_key
-WAVE = Wave(0, 1, 20.0, "5a" * 32, {"age": [1.0, 2.0]}, {}, {"table-0": 4}, "5c" * 32)
+WAVE = Wave(0, 1, 20.0, {"age": [1.0, 2.0]}, {}, {"table-0": 4}, "5c" * 32)
 
 
 @pytest.fixture(params=["one", "stages", "anonml"])
@@ -38,7 +38,7 @@ def drawn(request: pytest.FixtureRequest) -> Assignment:
 def test_everybody_sends_as_many_packets_each_in_a_batch(drawn: Assignment) -> None:
     for stage in range(drawn.plan.stages):
         batches = Counter(name for member in drawn.members for name in drawn.slots(member, stage))
-        assert set(batches) == set(drawn.batches(stage))
+        assert {*batches, IDLE} == set(drawn.batches(stage))
         assert sum(batches.values()) == drawn.plan.packets(stage) * len(drawn.members)
         for name, number in batches.items():
             if name != IDLE:
@@ -92,7 +92,6 @@ def test_two_drawings_have_two_digests() -> None:
         {"stage": 1},
         {"number": 2},
         {"opens": 20.5},
-        {"receipts": "5b" * 32},
         {"thresholds": {"age": [1.0, 3.0]}},
         {"delivered": {"table-0": 5}},
         {"before": "5d" * 32},
@@ -153,3 +152,33 @@ def test_silent_relays_are_left_out_while_enough_are_left() -> None:
     assert drawn.left_out(msgspec.structs.replace(SECOND, statements=three)) == (1, 3)
     assert drawn.left_out(msgspec.structs.replace(SECOND, statements={0: said[0]})) == ()
     assert len(drawn.members) == PEOPLE
+
+
+def test_a_question_is_asked_again_only_if_no_relay_has_passed_anything_on() -> None:
+    study = Rehearsal().drawn()
+    drawn = study.assignment
+    names = set(drawn.ways(0)) - {IDLE}
+
+    def shown(**passed: int) -> Wave:
+        said = {
+            place: BatchStatement(
+                key.public_key,
+                drawn.drawing,
+                0,
+                0,
+                drawn.hop_of(place, ()),
+                {name: (9, passed.get(f"at_{place}", 0)) for name in names},
+            ).signed(key)
+            for place, key in enumerate(study.relays)
+        }
+        return msgspec.structs.replace(SECOND, statements=said)
+
+    assert drawn.repeated(SECOND) == names  # everybody is silent
+    assert drawn.repeated(shown()) == names
+    for place in range(5):
+        assert drawn.repeated(shown(**{f"at_{place}": 1})) == set()
+    assert drawn.repeated(Wave(0, 0, 0.0)) == set()
+    assert set(drawn.open_batches(shown())) == {*names, IDLE}
+    assert set(drawn.open_batches(shown(at_0=1))) == {IDLE}
+    third = msgspec.structs.replace(shown(), number=2, statements={})
+    assert set(drawn.open_batches(third)) == {IDLE}

@@ -249,7 +249,7 @@ def later(*silent: int) -> Wave:
         for place in STUDY.drawn.relays
         if place not in silent
     }
-    return Wave(0, 1, 100.0, "ab" * 32, {}, heard, {}, "cd" * 32)
+    return Wave(0, 1, 100.0, {}, heard, {}, "cd" * 32)
 
 
 @pytest.mark.parametrize("silent", [(), (2,), (0, 4), (3, 4)])

@@ -15,10 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from rehearsal import PEOPLE, UNCUT, Rehearsal, refused, secret
 
-from tacit.channels.crowd.assignment import context_of
+from tacit.channels.crowd.assignment import context_of, wave_digest
 from tacit.channels.crowd.collector import Collector
 from tacit.channels.crowd.drawing import committed
 from tacit.channels.crowd.letters import (
+    IDLE,
     RECEIPT_BYTES,
     Batches,
     Bulletin,
@@ -30,7 +31,6 @@ from tacit.channels.crowd.letters import (
     TokenGiven,
     Wave,
     is_among,
-    receipts_digest,
 )
 from tacit.channels.crowd.payload import COVER, Answer, receipt_of
 from tacit.channels.crowd.proofs import proofs_of
@@ -194,7 +194,7 @@ def test_lots_are_drawn_when_all_have_revealed_or_when_some_are_late() -> None:
 
 def test_without_enough_relays_no_lots_are_drawn() -> None:
     """So many that one is honest: else whoever owns them all could steer the lots."""
-    study = Rehearsal(waves=5).registered().committed()
+    study = Rehearsal().registered().committed()
     study.reveal(0)
     study.reveal(1)
     study.pass_time(99.0)
@@ -205,7 +205,7 @@ def test_without_enough_relays_no_lots_are_drawn() -> None:
 
 
 def test_relays_that_come_late_are_waited_for() -> None:
-    study = Rehearsal(waves=5).registered().committed()
+    study = Rehearsal().registered().committed()
     study.pass_time(50.0)
     for place in (0, 1, 2):
         assert phase(study) == "drawing"
@@ -417,7 +417,7 @@ def test_what_was_sealed_for_others_is_unreadable(opened: Rehearsal) -> None:
         opened.packet(answer, other),
     ]
     for terms in (
-        {"number": 1, "receipts": "5a" * 32, "before": "5c" * 32},
+        {"number": 1, "before": "5c" * 32},
         {"stage": 1},
         {"opens": wave.opens + 1},
         {"thresholds": {"age": [1.0]}},
@@ -581,48 +581,28 @@ def test_letters_have_a_longest_length(opened: Rehearsal) -> None:
 # ── receipts ──
 
 
-def test_receipts_are_of_all_by_question_and_in_order(opened: Rehearsal) -> None:
-    some = opened.people[:5]
-    opened.deliver_all(*some)
-    assert read(Receipts, opened.ask(STRANGER, "receipts").body).main == {}
-    opened.pass_time(40.0)  # what arrived in a wave is published with the next
-    body = opened.ask(STRANGER, "receipts").body
+def test_receipts_are_of_all_by_question_and_in_order() -> None:
+    study = Rehearsal(waves=1).opened()
+    some = study.people[:5]
+    study.deliver_all(*some)
+    assert "when it is over" in refused(lambda: study.ask(STRANGER, "receipts"))
+    study.pass_time(40.0)
+    body = study.ask(STRANGER, "receipts").body
     said = read(Receipts, body)
-    assert (said.wave, said.later) == (1, {})
-    assert receipts_digest(said) == opened.wave.receipts
-    assert sum(len(digests) for digests in said.main.values()) == 5 * RECEIPT_BYTES
-    for digests in said.main.values():
+    assert sum(len(digests) for digests in said.digests.values()) == 5 * RECEIPT_BYTES
+    for digests in said.digests.values():
         parts = [digests[i : i + RECEIPT_BYTES] for i in range(0, len(digests), RECEIPT_BYTES)]
         assert parts == sorted(parts)
-    proofs = proofs_of(opened.proposal, ())
+    proofs = proofs_of(study.proposal, ())
     for person in some:
-        answer, name = opened.answers[person.public_key], opened.batch(person)
+        answer, name = study.answers[person.public_key], study.batch(person)
         mark = proofs.mark(name, answer.report, answer.proof)
         assert mark is not None
-        assert is_among(said.main[name], receipt_of(mark))
-        assert not is_among(said.main[name], receipt_of(b"nobody's"))
+        assert is_among(said.digests[name], receipt_of(mark))
+        assert not is_among(said.digests[name], receipt_of(b"nobody's"))
     assert not is_among(b"", receipt_of(b"nobody's"))
-    opened.restarted()
-    assert opened.ask(STRANGER, "receipts").body == body
-
-
-def test_receipts_tell_what_came_with_everybodys_from_what_was_sent_again() -> None:
-    """A question whose whole first wave was lost has its main wave later."""
-    study = Rehearsal(waves=3).opened()
-    by_batch: dict[str, list[SigningKey]] = {}
-    for person in study.people:
-        by_batch.setdefault(study.batch(person), []).append(person)
-    (first, one), (second, two) = list(by_batch.items())[:2]
-    study.deliver_all(*one[:-1])
-    study.pass_time(40.0)
-    study.deliver_all(one[-1], *two)
-    study.pass_time(40.0)
-    study.pass_time(40.0)
-    assert phase(study) == "over"
-    said = read(Receipts, study.ask(STRANGER, "receipts").body)
-    sizes = {name: len(digests) // RECEIPT_BYTES for name, digests in said.main.items()}
-    assert sizes == {first: len(one) - 1, second: len(two)}
-    assert {name: len(d) // RECEIPT_BYTES for name, d in said.later.items()} == {first: 1}
+    study.restarted()
+    assert study.ask(STRANGER, "receipts").body == body
 
 
 def test_there_are_no_receipts_before_the_lots() -> None:
@@ -652,16 +632,36 @@ def test_a_study_is_over_when_all_have_arrived_and_all_relays_have_spoken() -> N
     assert len(study.store.reports()) == PEOPLE
 
 
-def test_what_is_missing_after_the_last_wave_stays_so() -> None:
-    study = Rehearsal(waves=2).opened()
+def test_what_is_lost_after_it_has_left_a_relay_is_not_asked_again() -> None:
+    study = Rehearsal().opened()
     study.deliver_all(*study.people[:7])
-    study.pass_time(40.0)
-    news = study.collector.bulletin(study.now)
-    assert news.wave is not None
-    assert (news.wave.number, news.wave.opens, news.arrived, news.expected) == (1, 40.0, 7, PEOPLE)
+    for place in range(5):
+        study.state(place, (4, 4))
     study.pass_time(40.0)
     assert phase(study) == "over"
     assert ("stage over", {"stage": 0, "reports": 7, "of": PEOPLE}) in study.told
+
+
+def test_a_question_of_which_nothing_has_left_a_relay_is_asked_once_more() -> None:
+    study = Rehearsal().opened()
+    lost, *others = study.assignment.ways(0)
+    for place in range(5):
+        study.state(place, (4, 4), but=lost)
+    before = study.wave
+    study.pass_time(40.0)
+    wave = study.wave
+    assert (wave.number, wave.opens) == (1, 40.0)
+    assert wave.before == wave_digest(study.assignment.drawing, before)
+    assert study.assignment.repeated(wave) == {lost}
+    assert set(study.assignment.open_batches(wave)) == {lost, IDLE}
+    person = next(p for p in study.people if study.batch(p) == lost)
+    other = next(p for p in study.people if study.batch(p) != lost)
+    study.deliver_all(person)
+    assert "another relay" in refused(lambda: study.deliver_all(other))
+    study.pass_time(40.0)
+    assert phase(study) == "over"
+    assert [stored.wave for stored in study.store.reports()] == [1]
+    assert others
 
 
 def left_out(study: Rehearsal) -> tuple[int, ...]:
@@ -675,18 +675,22 @@ def test_relays_that_say_nothing_are_left_out_of_the_next_wave(opened: Rehearsal
     assert left_out(opened) == (3, 4)
     opened.restarted()
     assert left_out(opened) == (3, 4)
+
+
+def test_if_fewer_than_a_circuit_speak_nobody_is_left_out(opened: Rehearsal) -> None:
     opened.state(0)
-    opened.pass_time(40.0)  # fewer than a circuit: then nobody is
+    opened.pass_time(40.0)
     assert left_out(opened) == ()
 
 
 def test_a_relay_that_swallows_is_named(opened: Rehearsal) -> None:
     """The next stop has not received what it says it has passed on."""
     drawn = opened.assignment
-    culprit = next(iter(drawn.ways(0).values()))[1]
+    swallowed, lost = list(drawn.ways(0))[:2]
+    culprit = drawn.ways(0)[swallowed][1]
     for place in range(5):
         hop = drawn.hop_of(place, ())
-        opened.state(place, (4, 4) if hop < 2 else (0, 0))
+        opened.state(place, (4, 4) if hop < 2 else (0, 0), but=lost)
     opened.pass_time(40.0)
     assert culprit in left_out(opened)
     names = [fields["relay"] for event, fields in opened.told if event == "relay left out"]

@@ -250,7 +250,6 @@ def test_another_fill_does_not_make_another_packet() -> None:
         {"number": 2},
         {"stage": 1},
         {"opens": 201.0},
-        {"receipts": "ba" * 32},
         {"before": "ba" * 32},
         {"thresholds": {"age": [30.0, 61.0]}},
         {"statements": {place: LATER.statements[place] for place in range(1, 5)}},

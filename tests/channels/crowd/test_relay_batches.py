@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from drawn_study import SEARCHED, UNCUT, DrawnStudy
+from drawn_study import SEARCHED, UNCUT, DrawnStudy, identity
 from one_batch import (
     ASKED,
     BATCH,
@@ -103,15 +103,17 @@ def test_the_idle_hide_nobody_and_are_passed_on_all_the_same() -> None:
     study = DrawnStudy(40, schema=UNCUT, plan=SEARCHED)
     way, idle = study.way(IDLE, WAVE), study.asked(IDLE)
     busy = next(person for person in study.people if person not in idle)
+    stranger = identity("stranger").public_key
     assert study.drawn.required(IDLE) == 1
     first = study.relay(way[0])
     first.open_wave(WAVE)
     with pytest.raises(Refused, match="who are asked this"):
-        first.take(busy, 0, 0, 0, IDLE, [study.packet(WAVE, IDLE)])
+        first.take(stranger, 0, 0, 0, IDLE, [study.packet(WAVE, IDLE)])
     first.take(idle[0], 0, 0, 0, IDLE, [study.packet(WAVE, IDLE)])
+    first.take(busy, 0, 0, 0, IDLE, [study.packet(WAVE, IDLE)])  # whose answer has no proof
     (out,) = first.release(WAVE)
-    assert (out.to, out.question, len(out.packets)) == (way[1], IDLE, 1)
-    assert first.attest(0, 0)[IDLE] == (1, 1)
+    assert (out.to, out.question, len(out.packets)) == (way[1], IDLE, 2)
+    assert first.attest(0, 0)[IDLE] == (2, 2)
     table = study.drawn.batches(study.drawn.plan.stages - 1)
     assert IDLE in table  # those who were asked before have nothing to say then
 
@@ -135,7 +137,7 @@ def test_waves_go_forward() -> None:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["same life", "after a restart"])
-@pytest.mark.parametrize("change", [{"opens": 0.0}, {"receipts": "cd" * 32}, {"statements": {}}])
+@pytest.mark.parametrize("change", [{"opens": 0.0}, {"thresholds": {}}, {"statements": {}}])
 def test_a_wave_has_one_version(change: Mapping[str, object], again: bool, tmp_path: Path) -> None:
     """With two, the collector could have some people's packets opened and others' dropped."""
     store = RelayStore(tmp_path / "relay.db", STUDY.proposal.digest)

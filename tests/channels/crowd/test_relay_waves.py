@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from drawn_study import identity
 from relay_post import Post, bulletins, is_a, nth, ready, waits
 
 from tacit.channels.crowd.errands import Came, Errand
-from tacit.channels.crowd.letters import Batches, Bulletin, LeftOut, Packets
+from tacit.channels.crowd.letters import IDLE, Batches, Bulletin, LeftOut, Packets
 from tacit.channels.crowd.payload import COVER
 from tacit.channels.crowd.plan import PlanTerms
 from tacit.channels.crowd.relay_role import AT_ONCE, TRIES
@@ -34,7 +35,8 @@ def statements(post: Post) -> list[BatchStatement]:
 
 def first_of(post: Post) -> str:
     """The batch whose circuit begins at the relay, in the open wave."""
-    (name,) = [n for n, way in post.study.ways(post.study.wave).items() if way[0] == post.place]
+    ways = post.study.drawn.ways(0)
+    (name,) = [n for n, way in ways.items() if way[0] == post.place and n != IDLE]
     return name
 
 
@@ -93,7 +95,8 @@ def played_wave(
     post: Post, neighbours: Callable[[int], Letter | TacitError]
 ) -> list[tuple[int, str, int]]:
     """The relay's first wave: whom it has tried, with how many packets of what."""
-    post.neighbours = lambda place, letter: neighbours(place)
+    ready_for_it = Letter("ready", 0)
+    post.neighbours = lambda to, said: ready_for_it if said.kind == "ready" else neighbours(to)
     handing_in(post)
     post.play(until=nth("batches", 1))
     tried = [(to, read(Packets, said.body)) for to, said in post.sent if said.kind == "packets"]
@@ -134,22 +137,30 @@ def test_a_neighbour_that_does_not_take_it_is_asked_again_and_then_given_up(
     assert "packets lost" in post.events
 
 
-def test_a_dead_neighbour_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many packets for it, waiting for each would take longer than the next one's window."""
-    monkeypatch.setattr("tacit.channels.crowd.relay_role.AT_ONCE", 1)
+def test_nothing_leaves_for_a_circuit_of_which_a_relay_is_gone() -> None:
+    """What has left us is never sent again; what has not, is asked for once more."""
     scout = ready(relays=7, plan=FOUR)
     scout.play(until=waits)
     ways = scout.study.drawn.ways(0)
-    first, *_, last = ways  # of three relays at the first hop they have the same, of two not
+    first, last = [name for name in ways if name != IDLE][:: len(ways) - 2]
     one, other = ways[first], ways[last]
     assert one[0] == other[0]
-    assert one[1] != other[1]
-    post = ready(one[0], relays=7, plan=FOUR)
-    dead = Unreachable("nobody")
-    tried = played_wave(post, lambda place: dead if place == one[1] else Letter("taken", 0))
-    living = [(other[1], last, 1)] * EACH
-    assert sorted(tried[: 1 + EACH]) == sorted([(one[1], first, 1), *living])
-    assert tried[1 + EACH :] == [(one[1], first, 1)] * (TRIES - 1)
+    assert set(one[1:]) - set(other)
+    for gone in set(one[1:]) - set(other):
+        post = ready(one[0], relays=7, plan=FOUR)
+        answers = {"ready": Letter("ready", 0), "packets": Letter("taken", 0)}
+        post.neighbours = lambda to, said, gone=gone, answers=answers: (
+            Unreachable("nobody") if to == gone else answers[said.kind]
+        )
+        handing_in(post)
+        post.play(until=accounted(post))
+        sent = [read(Packets, letter.body) for letter in post.letters("packets")]
+        assert {packets.question for packets in sent} == {last}
+        asked = [to for to, said in post.sent if said.kind == "ready"]
+        assert asked.count(gone) == TRIES
+        (said,) = statements(post)
+        assert (said.batches[first], said.batches[last]) == ((EACH, 0), (EACH, EACH))
+        assert "batch held back" in post.events
 
 
 @pytest.mark.parametrize("people", [0, 1, EACH // 2 - 1])
@@ -216,12 +227,13 @@ def test_a_clock_of_its_own_is_all_that_it_needs() -> None:
 # ── who is left out of a wave ──
 
 
-def second_wave(post: Post, silent: tuple[int, ...], **numbers: int) -> None:
-    """Have the others, but for these, say something of the first wave while we wait in it."""
+def second_wave(post: Post, silent: tuple[int, ...], people: int = 0, **numbers: Any) -> None:
+    """Have the others, but for these, say something of the first wave while we wait in it. Nothing
+    passes us, unless people hand in something: so there is another wave."""
 
     def waited(errand: Errand) -> None:
         if post.study.wave.number == 0 and not statements(post):
-            post.hand_in(post.study.wave)
+            post.hand_in(post.study.wave, people)
             for place in set(range(1, 5)) - set(silent):
                 post.study.account(place, **numbers)
 
@@ -243,7 +255,7 @@ def test_if_it_was_there_nothing_more_is_passed_on() -> None:
     post = ready()
     objected = Letter("objected", 0)
     post.neighbours = lambda to, said: objected if said.kind == "left-out" else Letter("taken", 0)
-    second_wave(post, (4,), received=EACH, passed=0)
+    second_wave(post, (4,), EACH, received=EACH, passed=0)
     with pytest.raises(CheckFailed, match="relay-4 was heard"):
         post.play()
     assert [said.wave for said in statements(post)] == [0]
@@ -256,7 +268,10 @@ def test_if_it_was_there_nothing_more_is_passed_on() -> None:
 def test_who_says_that_it_passed_on_what_never_came_is_left_out_unasked() -> None:
     """It has spoken, and what it has said is against it."""
     post = ready()
-    second_wave(post, (), received=EACH, passed=EACH)  # and nothing came to the collector
+    scout = ready()
+    scout.play(until=waits)
+    ours = first_of(scout)
+    second_wave(post, (), received=EACH, passed=EACH, but=ours)  # nothing came to the collector
     post.play(until=accounted(post, 2))
     assert post.study.drawn.left_out(post.study.wave) == (2,)
     assert post.asked_about() == []
@@ -278,7 +293,7 @@ def test_it_objects_if_it_was_heard_and_is_left_out(again: bool) -> None:
     if again:
         post.play(until=accounted(post))
         post.born()
-    with pytest.raises(CheckFailed, match="we were heard in the last wave"):
+    with pytest.raises(CheckFailed, match="we were there in the last wave"):
         post.play()
     assert post.objects_to(0, 0)
     assert not post.objects_to(-1, 0)
@@ -286,9 +301,11 @@ def test_it_objects_if_it_was_heard_and_is_left_out(again: bool) -> None:
     assert "objects" in post.events
 
 
-def test_a_statement_that_comes_too_late_is_no_reason_to_object() -> None:
+@pytest.mark.parametrize("people", [0, EACH])
+def test_a_statement_that_comes_too_late_is_a_reason_only_if_answers_have_left(people: int) -> None:
+    """They would be asked for once more, and who has not sent hers could be told from the rest."""
     post = ready()
-    second_wave(post, (), received=EACH, passed=0)
+    second_wave(post, (), people, received=EACH, passed=0)
     script = post.role.serve()
     errand = next(script)
     while not is_a("batches")(errand):
@@ -299,14 +316,31 @@ def test_a_statement_that_comes_too_late_is_no_reason_to_object() -> None:
     post.study.pass_time((post.study.collector.deadline or 0.0) - post.study.now)
     assert post.study.wave.number == 1
     assert post.study.drawn.left_out(post.study.wave) == (0,)
-    post.go_on(script, errand)
+    if people:
+        with pytest.raises(CheckFailed, match="we were there in the last wave"):
+            post.go_on(script, errand)
+    else:
+        post.go_on(script, errand)
     assert "not heard" in post.events
-    assert "objects" not in post.events
-    assert not post.objects_to(0, 0)
-    late, absent = statements(post)
-    assert (late.wave, late.hop) == (0, 0)
-    assert (absent.wave, absent.hop, absent.batches) == (1, -1, {})  # here we are, for the next
-    assert absent.holds
+    assert ("objects" in post.events) == bool(people)
+    assert post.objects_to(0, 0) == bool(people)
+    if not people:
+        late, absent = statements(post)
+        assert (late.wave, late.hop) == (0, 0)
+        assert (absent.wave, absent.hop, absent.batches) == (1, -1, {})  # for the next wave
+        assert absent.holds
+
+
+def test_it_says_whether_it_is_ready_for_a_wave() -> None:
+    post = ready()
+    asked = Letter("ready", 0, write(LeftOut(0, 0)))
+    with pytest.raises(Refused, match="no wave is open"):
+        post.role.answer(post.study.key(1), asked)
+    post.play(until=waits)
+    assert post.role.answer(post.study.key(1), asked).kind == "ready"
+    other = Letter("ready", 0, write(LeftOut(0, 1)))
+    with pytest.raises(Refused, match="not open here"):
+        post.role.answer(post.study.key(1), other)
 
 
 def test_what_was_acknowledged_is_known_after_a_restart() -> None:

@@ -85,12 +85,14 @@ class Assignment:
 
     def batches(self, stage: int) -> tuple[str, ...]:
         """The names of all batches of a stage."""
-        names = tuple(question.name for question in self.plan.in_stage(stage))
-        return (*names, IDLE) if self._idle(stage) else names
+        return (*(question.name for question in self.plan.in_stage(stage)), IDLE)
 
     def packets(self, stage: int, name: str) -> int:
-        """How many packets a batch has, if everybody sends."""
-        return self._idle(stage) if name == IDLE else self._expected[name]
+        """How many packets a batch can have at the most. Who has no proof of her answer sends her
+        packet among the idle, so all may be there."""
+        if name == IDLE:
+            return self.plan.packets(stage) * len(self.members)
+        return self._expected[name]
 
     def required(self, name: str) -> int:
         """How many people at the first hop, packets at the others, a relay waits for: a fixed share
@@ -99,11 +101,6 @@ class Assignment:
             return 1
         whole = self._expected[name]
         return min(whole, max(self.proposal.route.batch, math.ceil(MIN_SHARE * whole)))
-
-    def _idle(self, stage: int) -> int:
-        """Packets of people who are asked less than others in this stage."""
-        asked = sum(self._expected[q.name] for q in self.plan.in_stage(stage))
-        return self.plan.packets(stage) * len(self.members) - asked
 
     # ── which way ──
 
@@ -128,14 +125,27 @@ class Assignment:
         found = unheard(self.relays, hops, wave.statements, wave.delivered)
         return found if len(self.relays) - len(found) >= hops else ()
 
-    def held_back(self, wave: Wave, question: str) -> bool:
-        """Whether the first relay of a question's circuit says of the wave before that too few had
-        handed in their packets, so that nobody's went on."""
-        return any(
-            said.hop == 0 and said.passed_on(question) == 0
+    def open_batches(self, wave: Wave) -> dict[str, tuple[int, ...]]:
+        """The batches of a wave, and their circuits: every question in the first wave of a stage,
+        and in the second those of which nothing has left any relay."""
+        ways = self.ways(wave.stage, self.left_out(wave))
+        if wave.number == 0:
+            return ways
+        again = self.repeated(wave)
+        return {name: way for name, way in ways.items() if name == IDLE or name in again}
+
+    def repeated(self, wave: Wave) -> set[str]:
+        """The questions whose first wave has failed for everybody: no relay says that it has passed
+        on anything of them. One that is silent and had, objects (relay.md)."""
+        if wave.number != 1:
+            return set()
+        passed = {
+            name
             for said in wave.statements.values()
-            if question in said.batches
-        )
+            for name in said.batches
+            if said.passed_on(name)
+        }
+        return {question.name for question in self.plan.in_stage(wave.stage)} - passed
 
     def check_statements(self, wave: Wave) -> None:
         for place, said in wave.statements.items():

@@ -18,7 +18,7 @@ from tacit.channels.crowd.letters import receipts_digest
 from tacit.channels.crowd.plan import Lot, Plan
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.questions import Question
-from tacit.channels.crowd.receipts import main_waves, receipts_of
+from tacit.channels.crowd.receipts import receipts_of
 from tacit.crypto.signing import digest
 from tacit.data.schema import Schema
 from tacit.privacy.accounting import cost
@@ -36,6 +36,7 @@ __all__ = [
     "certified",
     "counted",
     "releases_of",
+    "remarks_of",
     "undisturbed",
 ]
 
@@ -91,7 +92,7 @@ def certified(
         subject=digest(model),
         secure_randomness=secure,
         promise_holds=learner.promise_holds,
-        remarks=_remarks(proposal, reports, evidence),
+        remarks=remarks_of(proposal, _names(proposal, evidence)),
         study=proposal.digest,
         participation=Participation(people, min(each[name] for name in plan.names), plan.stages),
         amplified=amplified(proposal, counted(proposal, reports, evidence), evidence, reports),
@@ -143,13 +144,13 @@ class Batch(NamedTuple):
 
 def counted(proposal: Proposal, reports: Sequence[Stored], evidence: Evidence) -> dict[str, Batch]:
     """What was mixed, by question."""
-    waves, hops = main_waves(reports), proposal.route.hops
-    each = Counter((stored.question, stored.wave) for stored in reports)
-    found = {}
+    hops, found = proposal.route.hops, {}
     for question in proposal.drawn_up.questions:
-        name, wave = question.name, waves.get(question.name, 0)
+        name = question.name
+        waves = Counter(stored.wave for stored in reports if stored.question == name)
+        wave = min(waves, default=0)
         passed = smallest_batch(evidence.statements, question.stage, wave, name, hops)
-        found[name] = Batch(each[name, wave], passed, wave)
+        found[name] = Batch(waves[wave], passed, wave)
     return found
 
 
@@ -189,10 +190,14 @@ def amplified(
         questions=tuple(hidden.values()) if evidence.drawing else (),
         statements=tuple(s for s in evidence.statements if (s.stage, s.wave) in mains),
         receipts=tuple(
-            receipts_digest(receipts_of(reports, stage, -1)) for stage in range(plan.stages)
+            receipts_digest(receipts_of(reports, stage)) for stage in range(plan.stages)
         ),
-        left_out=tuple(proposal.relays[place].name for place in evidence.left_out),
+        left_out=_names(proposal, evidence),
     )
+
+
+def _names(proposal: Proposal, evidence: Evidence) -> tuple[str, ...]:
+    return tuple(proposal.relays[place].name for place in evidence.left_out)
 
 
 def _hidden(proposal: Proposal, question: Question, batch: Batch) -> Hidden:
@@ -224,15 +229,16 @@ def _assumption(proposal: Proposal) -> str:
     return (
         f"Of the relays that an answer passes ({hops} of {relays}), one at least keeps its key and "
         "its order to itself, and those before it have passed on what they were given and not put "
-        f"packets of their own in its place; {some} to the collector; and the answer arrived in "
-        "the wave in which all were sent. Where this fails, the local promise still holds."
+        f"packets of their own in its place; and {some} to the collector. Where this fails, the "
+        "local promise still holds."
     )
 
 
 # ── what else a reader must know ─────────────────────────────────────────────────────────────────
 
 
-def _remarks(proposal: Proposal, reports: Sequence[Stored], evidence: Evidence) -> tuple[str, ...]:
+def remarks_of(proposal: Proposal, left_out: Sequence[str]) -> tuple[str, ...]:
+    """`left_out` are names of relays."""
     plan, found = proposal.drawn_up, []
     if plan.attribute_epsilon < plan.person_epsilon:
         found.append(
@@ -241,17 +247,9 @@ def _remarks(proposal: Proposal, reports: Sequence[Stored], evidence: Evidence) 
             "person only if her attributes have nothing to do with one another, and nothing here "
             "rests on it."
         )
-    mains = main_waves(reports)
-    again = sum(stored.wave != mains[stored.question] for stored in reports)
-    if again:
+    if left_out:
         found.append(
-            f"{again} of {len(reports)} answers arrived only when they were sent again: for the "
-            "people who gave them the local promise holds, and not the central figure."
-        )
-    if evidence.left_out:
-        names = ", ".join(proposal.relays[place].name for place in evidence.left_out)
-        found.append(
-            f"Relays that the study, or one of its waves, went without: {names}. If they were "
-            "there and passed on what they were given, the collector has lied."
+            f"Relays that the study, or one of its waves, went without: {', '.join(left_out)}. If "
+            "they were there and passed on what they were given, the collector has lied."
         )
     return tuple(found)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.channels.crowd.certify import TRUST, Batch, Evidence, amplified, releases_of
+from tacit.channels.crowd.binning import is_to_be_cut
+from tacit.channels.crowd.certify import TRUST, Batch, Evidence, amplified, releases_of, remarks_of
 from tacit.channels.crowd.letters import counts_of
 from tacit.channels.crowd.person_journal import PersonJournal
 from tacit.channels.crowd.proposal import Proposal
 from tacit.crypto.signing import digest
-from tacit.errors import CheckFailed
+from tacit.data.discrete import with_edges
+from tacit.data.schema import Schema
+from tacit.errors import CheckFailed, TacitError
 from tacit.privacy.accounting import cost
 from tacit.privacy.amplified import Amplified, Hidden
 from tacit.privacy.attested import smallest_batch
 from tacit.privacy.certificate import Certificate
-from tacit.programs.model_file import model_from_bytes
+from tacit.programs.model_file import check_canonical, model_from_bytes
 
 __all__ = ["check_crowd", "compare"]
 
@@ -46,6 +49,10 @@ def check_crowd(proposal: Proposal, model: bytes, text: str | bytes) -> Certific
             learner.promise_holds and certificate.secure_randomness,
         ),
         "conditions": (certificate.conditions, ()),
+        "remarks": (certificate.remarks, remarks_of(proposal, _left_out(certificate))),
+        "schema": (certificate.schema_digest, _schema_of(proposal, model).digest),
+        "holders per person": (certificate.holders_per_person, 1),
+        "ledger": (certificate.ledger, None),
         "witnesses": (certificate.witnesses, ()),
     }
     for what, (found, expected) in said.items():
@@ -57,8 +64,26 @@ def check_crowd(proposal: Proposal, model: bytes, text: str | bytes) -> Certific
     part = certificate.participation
     if part is None or not proposal.group.minimum <= part.holders <= proposal.group.maximum:
         raise CheckFailed("fewer or more people took part than the proposal allows.")
-    model_from_bytes(model)
+    check_canonical(model, learner, _schema_of(proposal, model))
     return certificate
+
+
+def _left_out(certificate: Certificate) -> tuple[str, ...]:
+    return () if certificate.amplified is None else certificate.amplified.left_out
+
+
+def _schema_of(proposal: Proposal, model: bytes) -> Schema:
+    """The proposal's, with the edges that the crowd has found: those that the model has."""
+    try:
+        found = model_from_bytes(model).schema
+        edges = {
+            column.name: found.column(column.name).edges or ()
+            for column in proposal.schema.features
+            if is_to_be_cut(column)
+        }
+    except TacitError as error:
+        raise CheckFailed(f"the model cannot be read: {error}") from None
+    return with_edges(proposal.schema, edges)
 
 
 def _check_figure(proposal: Proposal, figure: Amplified) -> None:
@@ -69,6 +94,12 @@ def _check_figure(proposal: Proposal, figure: Amplified) -> None:
         raise CheckFailed("somebody who is no relay of the proposal has signed for its batches.")
     if [hidden.question for hidden in figure.questions] != list(proposal.drawn_up.names):
         raise CheckFailed("its central figure is about other questions than the proposal's.")
+    heard = {(said.relay, said.stage, said.wave) for said in figure.statements}
+    waves = {(stage, wave) for _, stage, wave in heard}
+    for relay in proposal.relays:
+        silent = any((relay.key, *wave) not in heard for wave in waves)
+        if silent and relay.name not in figure.left_out:
+            raise CheckFailed(f"it does not say that it went without relay {relay.name}.")
     batches = {hidden.question: _batch(proposal, figure, hidden) for hidden in figure.questions}
     anew = amplified(proposal, batches, Evidence(figure.drawing, figure.statements))
     same = replace(anew, receipts=figure.receipts, left_out=figure.left_out)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tacit.channels.crowd.proposal_file import FORMAT
 from tacit.channels.studies.checks import name_problems, party_problems, signature_problems
 from tacit.channels.studies.tables import Service
 from tacit.crypto.onion import Shape, wrap
@@ -21,6 +22,8 @@ __all__ = ["RING", "problems"]
 
 RING = 1000  # people at most whose proofs name the whole group
 MOST = 10_000_000
+MOST_WAVES = 2  # of a stage: what has left a relay is never sent again
+MOST_WAVES_1 = 1000  # in proposals of version 0.1, which sent again what was lost
 COMMITMENT = re.compile(r"[0-9a-f]{64}")
 
 
@@ -85,8 +88,9 @@ def _window_problems(proposal: Proposal) -> Iterable[str]:
         seconds = getattr(proposal.windows, name)
         if not (math.isfinite(seconds) and seconds > 0):
             yield f"[windows]: {name} = {seconds}; give seconds above 0."
-    if not 1 <= proposal.windows.waves <= 1000:
-        yield f"[windows]: waves = {proposal.windows.waves}; give 1 to 1000."
+    most = MOST_WAVES if proposal.format == FORMAT else MOST_WAVES_1
+    if not 1 <= proposal.windows.waves <= most:
+        yield f"[windows]: waves = {proposal.windows.waves}; give 1 to {most}."
 
 
 def _route_problems(proposal: Proposal) -> Iterable[str]:

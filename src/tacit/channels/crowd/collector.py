@@ -28,7 +28,6 @@ from tacit.channels.crowd.letters import (
     TokenAsked,
     TokenGiven,
     Wave,
-    receipts_digest,
 )
 from tacit.channels.crowd.payload import read_payload
 from tacit.channels.crowd.proposal import Proposal
@@ -45,6 +44,7 @@ __all__ = ["Collector"]
 
 PACKETS_AT_ONCE = 4096  # in one delivery of a relay
 SMALL = 4096  # bytes: the longest of all other letters
+LATE_WINDOWS = 4  # of sending, for which relays are waited for that must reveal
 
 
 class Collector:
@@ -65,7 +65,7 @@ class Collector:
         self._members = set(store.members())
         self._commitments, self._reveals = store.lots()
         self._reports = {stored.mark: stored for stored in store.reports()}
-        self._receipts_of: dict[int, bytes] = {}  # by stage, until more arrives
+        self._receipts_of: dict[int, bytes] = {}  # by stage
         found = store.progress()
         self._progress = found or Progress(1, "gathering", now + proposal.windows.register)
         if found is None:
@@ -101,7 +101,7 @@ class Collector:
             return None
         if progress.phase == "drawing" and len(self._reveals) < self._proposal.route.hops:
             windows = self._proposal.windows
-            return progress.closes + (windows.waves - 1) * windows.send
+            return progress.closes + LATE_WINDOWS * windows.send
         return progress.closes if progress.wave is None else self._wave_ends(progress.wave)
 
     def limit(self, kind: str) -> int:
@@ -224,15 +224,15 @@ class Collector:
         return Letter("token", letter.round, write(TokenGiven(given[1])))
 
     def _receipts(self, sender: str, letter: Letter, now: float) -> Letter:
-        """All of a stage. Whoever asks shows nothing but that she takes part."""
+        """All of a stage that is over. Whoever asks shows nothing but that she takes part."""
         self._open_study()
         if not 0 <= letter.round < self._proposal.drawn_up.stages:
             raise InputError(f"there is no stage {letter.round} to have receipts of.")
+        if letter.round >= self._stage:
+            raise Refused("there are receipts of a stage when it is over.")
         body = self._receipts_of.get(letter.round)
         if body is None:
-            wave = self._progress.wave
-            before = -1 if wave is None or wave.stage != letter.round else wave.number
-            said = receipts_of(self._reports.values(), letter.round, before)
+            said = receipts_of(self._reports.values(), letter.round)
             body = self._receipts_of[letter.round] = write(said)
         return Letter("receipts", letter.round, body)
 
@@ -251,7 +251,6 @@ class Collector:
         del found["counted"]
         self._store.put_reports(kept.values(), found, self._new(sent))
         self._reports.update(kept)
-        self._receipts_of.clear()
         asking.arrived += len(kept)
         if refused := {k: n for k, n in found.items() if k not in ("cover", "again")}:
             self._tell("reports refused", **{k.replace(" ", "_"): n for k, n in refused.items()})
@@ -273,7 +272,7 @@ class Collector:
         """The relay from which a question's answers come in the open wave."""
         drawn, wave = self._open_study().drawn, self._progress.wave
         assert wave is not None  # while it is open
-        way = drawn.ways(wave.stage, drawn.left_out(wave)).get(question)
+        way = drawn.open_batches(wave).get(question)
         return None if way is None else way[-1]
 
     def _batches(self, sender: str, letter: Letter, now: float) -> Letter:
@@ -285,7 +284,7 @@ class Collector:
         if wave is None or (said.stage, said.wave) != (wave.stage, wave.number):
             raise Refused("this wave is over.")
         left_out = drawn.left_out(wave)
-        mine = {name for name, way in drawn.ways(wave.stage, left_out).items() if place in way}
+        mine = {name for name, way in drawn.open_batches(wave).items() if place in way}
         if (
             (said.relay, said.drawing) != (sender, drawn.drawing)
             or said.hop != drawn.hop_of(place, left_out)
@@ -368,13 +367,13 @@ class Collector:
 
     def _draw(self, now: float) -> None:
         """With everybody's part; after the window with as many as one must be honest of. Nothing
-        was asked yet, so it does no harm to wait for these as long as for what is sent again."""
+        was asked yet, so it does no harm to wait for these a little longer."""
         everyone, hops = len(self._reveals) == len(self._commitments), self._proposal.route.hops
         windows, late = self._proposal.windows, now - self._progress.closes
         if not everyone and late < 0:
             return
         if len(self._reveals) < hops:
-            if late < (windows.waves - 1) * windows.send:
+            if late < LATE_WINDOWS * windows.send:
                 return
             self._fail(f"{len(self._reveals)} relays revealed their part of the lot, of {hops}")
             return
@@ -410,8 +409,10 @@ class Collector:
         if now < self._wave_ends(wave) and not (complete and heard):
             return
         if not complete and wave.number + 1 < self._proposal.windows.waves:
-            self._open_wave(self._next(wave, now))
-            return
+            after = self._next(wave, now)
+            if asking.drawn.repeated(after):
+                self._open_wave(after)
+                return
         self._tell("stage over", stage=wave.stage, reports=asking.arrived, of=asking.expected)
         if wave.stage + 1 < self._proposal.drawn_up.stages:
             self._enter(wave.stage + 1, now)
@@ -420,19 +421,18 @@ class Collector:
             self._tell("study over", reports=len(self._reports))
 
     def _next(self, wave: Wave, now: float) -> Wave:
-        """The wave for what was lost in this one, with all that people and relays go by."""
-        number = wave.number + 1
+        """The wave in which questions are asked once more of which nothing has left a relay."""
+        drawn, number = self._open_study().drawn, wave.number + 1
         found = Wave(
             wave.stage,
             number,
             now,
-            receipts_digest(receipts_of(self._reports.values(), wave.stage, number)),
             wave.thresholds,
             self._store.statements(wave.stage, wave.number),
             self._store.delivered(wave.stage, wave.number),
-            wave_digest(self._open_study().drawn.drawing, wave),
+            wave_digest(drawn.drawing, wave),
         )
-        for place in self._open_study().drawn.left_out(found):
+        for place in drawn.left_out(found):
             name = self._proposal.relays[place].name
             self._tell("relay left out", stage=wave.stage, wave=number, relay=name)
         return found
@@ -450,7 +450,6 @@ class Collector:
         stage: int = 0,
         reason: str = "",
     ) -> None:
-        self._receipts_of.clear()
         step = Progress(self._progress.number + 1, phase, closes, wave, stage, reason)
         self._store.put_progress(step)
         self._progress = step

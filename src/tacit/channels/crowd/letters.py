@@ -13,6 +13,7 @@ batches    relay                       noted
 
 to a relay, by
 packets    person, or the relay before taken
+ready      relay before                ready, if it takes packets of this wave
 left-out   relay                       agreed, or objected: whether it was up when it was left out
 """
 
@@ -69,11 +70,11 @@ class Wave(msgspec.Struct, frozen=True):
     everything that people and relays act on in it. A digest of all of it is in every packet's
     context (`context_of`), so that people who were shown different things are not mixed.
 
-    receipts    digest of the receipts that people go by when they send again; "" in the first wave
     thresholds  of numbers whose edges are searched for, as this stage asks about them; after the
                 last search they are the edges
     statements  what relays have signed of the wave before, by their places: who was not heard is
-                left out of this one. None in the first wave, in which nobody is
+                left out of this one, and questions of which nothing has left a relay are asked
+                again. None in the first wave
     delivered   packets of each question that the collector has received in the wave before
     before      digest of the wave before: whoever was shown another one notices it here
     """
@@ -81,18 +82,16 @@ class Wave(msgspec.Struct, frozen=True):
     stage: Count
     number: Count
     opens: float
-    receipts: MaybeDigest = ""
     thresholds: dict[str, list[float]] = {}
     statements: dict[Place, BatchStatement] = {}
     delivered: dict[str, Count] = {}
     before: MaybeDigest = ""
 
     def __post_init__(self) -> None:
-        later = (self.receipts, self.statements, self.delivered, self.before)
-        if self.number == 0 and any(later):
+        if self.number == 0 and any((self.statements, self.delivered, self.before)):
             raise ValueError("before the first wave of a stage nothing was sent")
-        if self.number > 0 and not (self.before and self.receipts):
-            raise ValueError("a later wave says which one it follows, and what has arrived")
+        if self.number > 0 and not self.before:
+            raise ValueError("a later wave says which one it follows")
 
 
 class Reveal(msgspec.Struct, frozen=True):
@@ -165,8 +164,8 @@ class Batches(msgspec.Struct, frozen=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """One relay asks another that was left out whether it had been heard before: out of the drawing
-    of lots (−1), or out of this wave because of the one before."""
+    """The wave that one relay asks another about: whether it was there, if it was left out because
+    of it (−1: of the drawing of lots); or whether it is ready for it."""
 
     stage: int
     wave: int
@@ -197,26 +196,19 @@ class Packets(msgspec.Struct, frozen=True):
 
 class Receipts(msgspec.Struct, frozen=True):
     """The first bytes of the digests of all proofs that arrived in a stage, by question and in
-    rising order; so everybody can count them, and find her own.
-
-    wave   while the stage is asked: those of earlier waves than this; −1 when it is over: all
-    main   of the first wave in which answers to a question arrived
-    later  of answers that were sent again after it
-    """
+    rising order, once it is over; so everybody can count them, and find her own."""
 
     stage: int
-    wave: int
-    main: dict[str, bytes]
-    later: dict[str, bytes]
+    digests: dict[str, bytes]
 
 
 def receipts_digest(receipts: Receipts) -> str:
-    """What is announced with a wave, and stands in the certificate for the whole study."""
+    """What stands in the certificate, and everybody keeps."""
     return hashlib.sha256(b"tacit crowd receipts" + msgspec.msgpack.encode(receipts)).hexdigest()
 
 
 def counts_of(counts: Mapping[str, int]) -> str:
-    """How many answers to each question came in its main wave, as a text to compare."""
+    """How many answers to each question came, as a text to compare."""
     return " ".join(f"{name}:{number}" for name, number in sorted(counts.items()) if number)
 
 

@@ -1,4 +1,4 @@
-"""A person: registers, checks her lots, answers under noise, and sends until it has arrived.
+"""A person: registers, checks her lots, answers under noise, and sends with everybody, once.
 
 `take_part` is a script without input, output or clock: it yields errands, one at a time, and is
 sent what came of each. Started again over the same journal, it goes on. Whatever leaves was
@@ -7,6 +7,7 @@ randomised first, paid for before that, and is the same at every try (person.md)
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from tacit.channels.crowd.binning import cells, check_cuts
 from tacit.channels.crowd.drawing import roster_digest
 from tacit.channels.crowd.errands import Errand, Script
 from tacit.channels.crowd.letters import (
+    IDLE,
     RECEIPT_BYTES,
     Bulletin,
     Packets,
@@ -120,7 +122,8 @@ class Person(Reader):
             news = yield from self._bulletin(news.mark)
         for stage in range(self._proposal.drawn_up.stages):
             yield from self._receipts(drawn, stage)
-        self._tell_end()
+        arrived = sum(given.arrived for given in self._answers.values())
+        self._tell("answers arrived", arrived=arrived, of=len(self._answers))
 
     # ── the collector ──
 
@@ -152,39 +155,18 @@ class Person(Reader):
     def _questions(self, drawn: Assignment) -> tuple[Question, ...]:
         return drawn.asked(self._key.public_key)
 
-    def _receipts(self, drawn: Assignment, stage: int, wave: Wave | None = None) -> Script[bool]:
-        """See which of our answers to this stage have arrived; of this wave, as it was announced.
-
-        False if another wave has begun meanwhile. Receipts for us alone would have us alone send
-        again, and show which report is ours.
-        """
+    def _receipts(self, drawn: Assignment, stage: int) -> Script[None]:
+        """See which of our answers to this stage have arrived, and keep what everybody is shown."""
         reply = yield from self._asked(Letter("receipts", stage))
         said = read(Receipts, reply.body)
-        if wave is not None and said.wave != wave.number:
-            return False
-        if wave is not None and receipts_digest(said) != wave.receipts:
-            raise CheckFailed(
-                "the collector shows other receipts than it has announced to everybody. Nothing "
-                "more is sent."
-            )
-        if wave is None:
-            counts = {name: len(main) // RECEIPT_BYTES for name, main in said.main.items()}
-            self._journal.pin(f"receipts of stage {stage}", receipts_digest(said))
-            self._journal.pin(f"counts of stage {stage}", counts_of(counts))
+        counts = {name: len(found) // RECEIPT_BYTES for name, found in said.digests.items()}
+        self._journal.pin(f"receipts of stage {stage}", receipts_digest(said))
+        self._journal.pin(f"counts of stage {stage}", counts_of(counts))
         for question in self._questions(drawn):
             given = self._answers.get(question.name)
             if question.stage == stage and given is not None and given.mark:
-                receipt = receipt_of(given.mark)
-                main = is_among(said.main.get(question.name, b""), receipt)
-                later = is_among(said.later.get(question.name, b""), receipt)
-                self._keep(replace(given, arrived=main or later, main=main))
-        return True
-
-    def _tell_end(self) -> None:
-        arrived = [given for given in self._answers.values() if given.arrived]
-        self._tell("answers arrived", arrived=len(arrived), of=len(self._answers))
-        if not all(given.main for given in arrived):
-            self._tell("sent again", answers=sum(not given.main for given in arrived))
+                found = said.digests.get(question.name, b"")
+                self._keep(replace(given, arrived=is_among(found, receipt_of(given.mark))))
 
     # ── answers ──
 
@@ -257,29 +239,34 @@ class Person(Reader):
     # ── one wave ──
 
     def _wave(self, drawn: Assignment, news: Bulletin, wave: Wave) -> Script[None]:
-        """Send as many packets as everybody: our answers that have not arrived, and cover."""
+        """Send as many packets as everybody: our answers, if they are asked for in this wave, and
+        cover."""
         self._journal.pin_wave(drawn.drawing, wave)
-        left_out = drawn.left_out(wave)
-        self._see_what_became(drawn, wave)
+        batches = drawn.open_batches(wave)
         closes = wave.opens - self._ahead + LATEST * self._proposal.windows.send
         if self._is_begun(wave) or self._now > closes:
             return  # whoever sent late would be seen to
-        if wave.number > 0 and not (yield from self._receipts(drawn, wave.stage, wave)):
-            return  # it is over already
-        if wave.number == 0 and self._proposal.group.proof == "ring":  # which nobody issues
+        asks = wave.number == 0 or bool(drawn.repeated(wave))
+        if asks and self._proposal.group.proof == "ring":  # which nobody issues
             yield from self._prepared(drawn, news)
         self._pin_thresholds(wave.stage, wave.thresholds)
-        ways = drawn.ways(wave.stage, left_out)
-        slots = drawn.slots(self._key.public_key, wave.stage)
+        slots = self._slots(drawn, wave.stage, batches)
         opens = max(wave.opens - self._ahead, self._now)
         moments = sorted(self._moment(opens, closes) for _ in slots)
         mixed = random_permutation(len(slots), self._randomness)
         self._last = (wave.stage, wave.number)
         self._journal.put_wave(*self._last)
         for moment, place in zip(moments, mixed, strict=True):
-            batch = slots[place]
-            packet = _Packet(drawn, wave, batch, ways[batch])
+            packet = _Packet(drawn, wave, slots[place], batches[slots[place]])
             yield from self._handed_in(packet, moment, closes)
+
+    def _slots(self, drawn: Assignment, stage: int, batches: Collection[str]) -> list[str]:
+        """The batch of each of our packets. An answer without a proof has no part in its batch, not
+        even by cover: relays count who is there, and a collector that refuses all tokens but one
+        would have that one's answer go among cover. We are among the idle then."""
+        proved = {name for name, given in self._answers.items() if given.proof}
+        slots = drawn.slots(self._key.public_key, stage)
+        return [name if name in batches and name in proved else IDLE for name in slots]
 
     def _is_begun(self, wave: Wave) -> bool:
         """Whether we have sent in this wave before we were started again: a second packet with the
@@ -293,37 +280,11 @@ class Person(Reader):
             )
         return here == self._last
 
-    def _to_send(self, given: Given, drawn: Assignment, wave: Wave) -> Given | None:
-        """The answer with a note that it is sent; None if it is not, in this wave.
-
-        All are sent in the first wave; if its relay says that too few were, everybody's once more
-        in the second. What was not sent then is never: it would stand out among the few that are
-        sent again.
-        """
-        if wave.number == 0:
-            return replace(given, sent=0)
-        if wave.number == 1 and drawn.held_back(wave, given.question):
-            return replace(given, sent=1)
-        return given if given.again else None
-
-    def _see_what_became(self, drawn: Assignment, wave: Wave) -> None:
-        """An answer is sent again only if as many as must were there when it was sent, or if nobody
-        is left to say so: else it may be the only one that ever comes."""
-        for given in self.answers:
-            here = self._proposal.questions[given.question].stage == wave.stage
-            if here and given.sent == wave.number - 1 and wave.number > 0:
-                again = not drawn.held_back(wave, given.question)
-                self._keep(replace(given, again=again))
-
-    def _payload(self, batch: str, drawn: Assignment, wave: Wave) -> bytes:
-        """Our answer, if it is to be sent in this wave, or cover."""
+    def _payload(self, batch: str) -> bytes:
+        """Our answer; among the idle, cover."""
         given = self._answers.get(batch)
-        if given is None or not given.proof or given.arrived:
+        if given is None:
             return COVER
-        sending = self._to_send(given, drawn, wave)
-        if sending is None:
-            return COVER
-        self._keep(sending)
         number = self._proposal.drawn_up.names.index(batch)
         return Answer(self._proposal.digest, number, given.report, given.proof).to_bytes()
 
@@ -332,7 +293,8 @@ class Person(Reader):
 
         A relay that does not answer may have passed it on nevertheless: within a wave it gets the
         same packet again and nobody else gets another, or the collector would see one token twice
-        and, with that relay's help, whose it is. What is lost is sent again in the next wave.
+        and, with that relay's help, whose it is. What is lost then stays lost: whoever sent it in
+        a later wave would be alone there.
         """
         yield Errand(None, None, moment)
         wave, stops = packet.wave, self._proposal.stops
@@ -341,7 +303,7 @@ class Person(Reader):
             context_of(packet.drawn.drawing, wave, packet.batch),
             [stops[place] for place in packet.way],
             self._proposal.collector.onion,
-            self._payload(packet.batch, packet.drawn, wave),
+            self._payload(packet.batch),
         )
         body = write(Packets(wave.stage, wave.number, 0, packet.batch, [sealed]))
         for _ in range(TRIES):

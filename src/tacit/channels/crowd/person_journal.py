@@ -23,9 +23,6 @@ class Given:
 
     mark     that its receipt follows from
     arrived  whether the collector has published the receipt
-    sent     the wave in which it was first sent, with everybody's; −1: in none
-    again    whether it may be sent again: as many as must were there when it was sent
-    main     whether it arrived with everybody's, so that the central figure is hers too
     """
 
     question: str
@@ -33,10 +30,7 @@ class Given:
     blinded: bytes
     proof: bytes = b""
     mark: bytes = b""
-    sent: int = -1
     arrived: bool = False
-    again: bool = False
-    main: bool = False
 
 
 class PersonJournal(PinningStore):
@@ -44,20 +38,12 @@ class PersonJournal(PinningStore):
     version = 3
     tables = (
         "CREATE TABLE answer (question TEXT PRIMARY KEY, report BLOB NOT NULL, blinded BLOB NOT"
-        " NULL, proof BLOB NOT NULL, mark BLOB NOT NULL, arrived INTEGER NOT NULL, sent INTEGER NOT"
-        " NULL, again INTEGER NOT NULL, main INTEGER NOT NULL)",
+        " NULL, proof BLOB NOT NULL, mark BLOB NOT NULL, arrived INTEGER NOT NULL)",
         "CREATE TABLE sent (one INTEGER PRIMARY KEY CHECK (one = 1), stage INTEGER NOT NULL, wave"
         " INTEGER NOT NULL)",
         PINS,
     )
-    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
-        2: (
-            "ALTER TABLE answer ADD COLUMN sent INTEGER NOT NULL DEFAULT -1",
-            "ALTER TABLE answer ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
-            "ALTER TABLE answer ADD COLUMN main INTEGER NOT NULL DEFAULT 0",
-            PINS,
-        )
-    }
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {2: (PINS,)}
 
     def belong_to(self, member: str) -> None:
         """Refused if another key has answered from this journal: each has one of its own."""
@@ -71,20 +57,17 @@ class PersonJournal(PinningStore):
             )
 
     def answers(self) -> dict[str, Given]:
-        rows = self.database.execute(
-            "SELECT question, report, blinded, proof, mark, sent, arrived, again, main FROM answer"
-        )
+        rows = self.database.execute("SELECT * FROM answer")
         return {
-            question: Given(question, report, blinded, proof, mark, sent, *map(bool, flags))
-            for question, report, blinded, proof, mark, sent, *flags in rows
+            question: Given(question, report, blinded, proof, mark, bool(arrived))
+            for question, report, blinded, proof, mark, arrived in rows
         }
 
     def put(self, given: Given) -> None:
         """Keep an answer, or more of it; the report itself never changes."""
         self.database.execute(
-            "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (question) DO UPDATE"
-            " SET proof = excluded.proof, mark = excluded.mark, arrived = excluded.arrived,"
-            " sent = excluded.sent, again = excluded.again, main = excluded.main",
+            "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (question) DO UPDATE SET"
+            " proof = excluded.proof, mark = excluded.mark, arrived = excluded.arrived",
             (
                 given.question,
                 given.report,
@@ -92,9 +75,6 @@ class PersonJournal(PinningStore):
                 given.proof,
                 given.mark,
                 given.arrived,
-                given.sent,
-                given.again,
-                given.main,
             ),
         )
         self.step()

@@ -32,7 +32,7 @@ PROMISE = """\
 # it. Since nobody knows who sent what, a smaller epsilon holds too, with delta; the certificate
 # says how small."""
 GROUP = "# How many people must, and may, take part; who, and how each proves to be one of them."
-WINDOWS = "# Seconds: to register, to send, for each relay to pass on. Lost packets are sent again."
+WINDOWS = "# Seconds: to register, to send, for each relay to pass on; and how many windows."
 ROUTE = "# Answers to a question pass so many of the relays, and are shuffled at each."
 PLAN = "# What is asked of whom."
 LEARNER = "# What is made of the answers."

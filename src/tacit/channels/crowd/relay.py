@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacit.channels.crowd.assignment import Assignment, context_of
-from tacit.channels.crowd.letters import Wave
+from tacit.channels.crowd.letters import IDLE, Wave
 from tacit.channels.crowd.relay_store import RelayStore
 from tacit.crypto.blind_permute import permuted, random_permutation
 from tacit.crypto.onion import OnionKey, peel
@@ -49,12 +49,17 @@ class _Batch:
 
     context: bytes
     before: str | None  # the key of the relay that it comes from; None: from people
-    to: int | None
+    after: tuple[int, ...]  # the relays that it passes next, before the collector
     marks: set[bytes] = field(default_factory=set)
     handed_in: Counter[str] = field(default_factory=Counter)
     people: set[str] = field(default_factory=set)  # first hop: who handed in something good
     received: int = 0
     peeled: list[bytes] = field(default_factory=list)
+
+    @property
+    def to(self) -> int | None:
+        """Its next stop."""
+        return self.after[0] if self.after else None
 
     @property
     def size(self) -> int:
@@ -95,23 +100,22 @@ class Relay:
             raise Refused(f"{_name(wave)} is over: a later one has begun.")
         if wave == self._wave:
             return
-        left_out, drawn = self.drawn.left_out(wave), self.drawn
+        drawn = self.drawn
+        left_out, batches = drawn.left_out(wave), drawn.open_batches(wave)
         self._store.pin_wave(drawn.drawing, wave)
         self._wave, self._last = wave, (wave.stage, wave.number)
         self._outgoing, self.hop = None, drawn.hop_of(self.place, left_out)
         self._batches = {
-            name: self._batch(wave, name, way)
-            for name, way in drawn.ways(wave.stage, left_out).items()
-            if self.place in way
+            name: self._batch(wave, name, way) for name, way in batches.items() if self.place in way
         }
 
     def _batch(self, wave: Wave, name: str, way: Sequence[int]) -> _Batch:
-        hop, last = way.index(self.place), len(way) - 1
+        hop = way.index(self.place)
         relays = self.drawn.proposal.relays
         return _Batch(
             context_of(self.drawn.drawing, wave, name),
             relays[way[hop - 1]].key if hop else None,
-            way[hop + 1] if hop < last else None,
+            tuple(way[hop + 1 :]),
         )
 
     def take(
@@ -140,18 +144,23 @@ class Relay:
         self.dropped += len(fresh) - len(good)
         return Taken(len(good), len(packets) - len(fresh), len(fresh) - len(good))
 
-    def release(self, wave: Wave) -> list[Outgoing]:
+    def stops(self) -> set[int]:
+        """The relays that the batches of the open wave pass after us."""
+        return {place for batch in self._batches.values() for place in batch.after}
+
+    def release(self, wave: Wave, absent: Collection[int] = ()) -> list[Outgoing]:
         """All batches of the wave, each shuffled; asked again, the same.
 
-        A batch below the share that the study asks for is held back: so few hide nobody.
+        A batch below the share that the study asks for is held back: so few hide nobody. So is one
+        that would pass a relay which is absent: what has left us is never sent again.
         """
         if wave != self._wave:
             raise Refused(f"{_name(wave)} is not open here.")
         if self._outgoing is None:
-            self._outgoing = self._released(wave)
+            self._outgoing = self._released(wave, absent)
         return self._outgoing
 
-    def _released(self, wave: Wave) -> list[Outgoing]:
+    def _released(self, wave: Wave, absent: Collection[int]) -> list[Outgoing]:
         about = (wave.stage, wave.number)
         if any((stage, number) == about for stage, number, _ in self._passed_on):
             raise Refused(
@@ -160,8 +169,9 @@ class Relay:
             )
         outgoing, sizes = [], {}
         for name, batch in self._batches.items():
-            enough = batch.size >= self.drawn.required(name)
-            sizes[name] = (batch.received, len(batch.peeled) if enough else 0)
+            enough = batch.size >= self.drawn.required(name) and not set(batch.after) & set(absent)
+            if name != IDLE or batch.received:  # the idle are often none at all
+                sizes[name] = (batch.received, len(batch.peeled) if enough else 0)
             if enough:
                 order = random_permutation(len(batch.peeled), self._randomness)
                 shuffled = permuted(batch.peeled, order)
@@ -180,6 +190,11 @@ class Relay:
             if (s, w) == (stage, wave)
         }
 
+    def is_open(self, stage: int, wave: int) -> bool:
+        """Whether we take packets of this wave."""
+        here = self._wave
+        return here is not None and (here.stage, here.number) == (stage, wave)
+
     def _open(self, stage: int, wave: int, hop: int, question: str) -> _Batch:
         here = self._wave
         if here is None or (stage, wave) != (here.stage, here.number):
@@ -191,7 +206,9 @@ class Relay:
     def _allowance(self, sender: str, stage: int, question: str, batch: _Batch) -> int:
         """How many packets this sender may hand in; a relay no more than all people together."""
         if batch.before is None:
-            allowed = self.drawn.slots(sender, stage).count(question)
+            slots = self.drawn.slots(sender, stage)
+            # Whoever has no proof of an answer hands her packet in among the idle.
+            allowed = len(slots) if question == IDLE else slots.count(question)
             if not allowed or self.drawn.place_of(sender) is None:
                 raise Refused("only people who are asked this may hand in packets for it.")
             return allowed

@@ -75,7 +75,7 @@ class RelayRole(Reader):
 
     def limit(self, kind: str) -> int:
         """The longest body of a letter of this kind, in bytes; InputError for unknown kinds."""
-        if kind == "left-out":
+        if kind in ("left-out", "ready"):
             return SMALL
         if kind != "packets":
             raise InputError(f"a relay does not answer letters of kind {kind}.")
@@ -87,14 +87,28 @@ class RelayRole(Reader):
         """Take packets in, or say why not; or whether we object."""
         self.limit(letter.kind)
         if letter.kind == "left-out":
-            about = read(LeftOut, letter.body)
-            known = self._store.pinned(_acknowledged(about)) is not None
-            return Letter("objected" if known else "agreed", letter.round)
+            was_there = self._was_there(read(LeftOut, letter.body))
+            return Letter("objected" if was_there else "agreed", letter.round)
         if self._relay is None or self._objection:
             raise Refused("no wave is open here yet: try again a little later.")
+        if letter.kind == "ready":
+            about = read(LeftOut, letter.body)
+            if not self._relay.is_open(about.stage, about.wave):
+                raise Refused("this wave is not open here.")
+            return Letter("ready", letter.round)
         sent = read(Packets, letter.body)
         self._relay.take(sender, sent.stage, sent.wave, sent.hop, sent.question, sent.packets)
         return Letter("taken", letter.round)
+
+    def _was_there(self, about: LeftOut) -> bool:
+        """Whether we have reason to object to having been left out: the collector has acknowledged
+        our word, or answers have left us, which are not to be sent once more (relay.md)."""
+        passed = any(
+            gone and name != IDLE
+            for (stage, wave, name), (_, gone) in self._store.passed_on().items()
+            if (stage, wave) == (about.stage, about.wave)
+        )
+        return passed or self._store.pinned(_acknowledged(about)) is not None
 
     # ── the script ──
 
@@ -199,10 +213,10 @@ class RelayRole(Reader):
             relay.open_wave(wave)
         except Refused:  # of an earlier time, before we were started again
             return
-        left_out, before = relay.drawn.left_out(wave), LeftOut(wave.stage, wave.number - 1)
-        silent = set(left_out) - set(wave.statements)
-        if self._place in silent and self._store.pinned(_acknowledged(before)) is not None:
-            self._object("we were heard in the last wave, and the collector says that we were not.")
+        before = LeftOut(wave.stage, wave.number - 1)
+        silent = set(relay.drawn.relays) - set(wave.statements) if wave.number else set()
+        if self._place in silent and self._was_there(before):
+            self._object("we were there in the last wave, and the collector says that we were not.")
         yield from self._hear(sorted(silent), before)
         if relay.hop >= 0 and not self._objection:
             opens = max(wave.opens - self._ahead, learned)
@@ -229,8 +243,9 @@ class RelayRole(Reader):
             self._tell("not heard", reason=str(error))
 
     def _pass_on(self, relay: Relay, wave: Wave) -> Script[None]:
+        absent = yield from self._absent(relay, wave)
         try:
-            outgoing = relay.release(wave)
+            outgoing = relay.release(wave, absent)
         except Refused as error:
             self._tell("batch held back", reason=str(error))
             return
@@ -254,6 +269,20 @@ class RelayRole(Reader):
         if held:
             reason = f"too few answers to {held} came in stage {wave.stage}, wave {wave.number}."
             self._tell("batch held back", reason=reason)
+
+    def _absent(self, relay: Relay, wave: Wave) -> Script[set[int]]:
+        """The relays after us that would not take our packets: they are asked before anything
+        leaves, since nothing that has left us is ever sent again."""
+        found, body = set(), write(LeftOut(wave.stage, wave.number))
+        for place in sorted(relay.stops()):
+            for _ in range(TRIES):
+                came = yield Errand(place, Letter("ready", 0, body))
+                self._now = came.now
+                if isinstance(came.reply, Letter):
+                    break
+            else:
+                found.add(place)
+        return found
 
     def _sent(self, wave: Wave, parts: Parts, moment: float) -> Script[Parts]:
         """Hand each part on, once; what is left. A stop that is not there is asked once, so that

@@ -46,15 +46,16 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Windows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Seconds: to register, to send, and for each relay to pass on; how often one may send again.
+    """Seconds: to register, to send, and for each relay to pass on.
 
-    A wave is one window of sending and the relays' windows after it.
+    A wave is one window of sending and the relays' windows after it. With waves = 2 a question of
+    which nothing has left any relay is asked once more. Nothing else is ever sent again.
     """
 
     register: float
     send: float
     release: float
-    waves: int = 5
+    waves: int = 2
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
