@@ -80,7 +80,7 @@ def study_of(people: int, questions: int = 1) -> DrawnStudy:
 def orders(kind: type[Relay], count: int, runs: int) -> list[list[int]]:
     """In which order packets sent as 0, 1, 2 … leave a relay, in so many runs."""
     study = study_of(count)
-    (batch,) = study.drawn.batches(0)
+    batch, _ = study.drawn.batches(0)  # and the idle
     shape, place = study.drawn.shape, study.way(batch, WAVE)[0]
     packets = [study.packet(WAVE, batch) for _ in range(count)]
     context, key = context_of(study.drawn.drawing, WAVE, batch), study.cast.relays[place][1]
