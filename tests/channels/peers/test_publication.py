@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import sys
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.peers.seats import curator_of, group_study, seated
 from tacit.channels.peers.solo import published_alone, sole_party
 from tacit.channels.roles.letters import write
-from tacit.crypto.signing import SigningKey, digest
+from tacit.crypto.signing import SigningKey, canonical, digest
 from tacit.errors import CertificateInvalid, CheckFailed, InputError, TacitError
 from tacit.privacy.certificate import Certificate
 from tacit.programs.model_file import model_bytes, model_from_bytes
@@ -96,6 +97,13 @@ def stranger_in_the_seats() -> Publication:
     return replace(published(), seats=sorted(others, key=lambda seat: seat.descriptor.key))
 
 
+def respelled(blanks: int = 1) -> Publication:
+    """Anybody's: the curator's signature, written in another way."""
+    said = json.loads(published().certificate)
+    said["signature"] = said["signature"][:2] + " " * blanks + said["signature"][2:]
+    return replace(published(), certificate=canonical(said).decode())
+
+
 FORGED: dict[str, Callable[[], Publication]] = {
     "another group": lambda: replace(published(), group="6b" * 32),
     "a tag": lambda: replace(published(), tag="north"),
@@ -113,6 +121,8 @@ FORGED: dict[str, Callable[[], Publication]] = {
         published().model,
         not_the_curator(),
     ),
+    "a signature in another spelling": respelled,
+    "a signature of a megabyte": lambda: respelled(2**20),
     "impossibly long": lambda: with_model(
         published(), longer(published().model, 1e6), curator_key(published())
     ),
