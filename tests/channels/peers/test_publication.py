@@ -36,6 +36,7 @@ from tacit.channels.roles.letters import write
 from tacit.crypto.signing import SigningKey, canonical, digest
 from tacit.errors import CertificateInvalid, CheckFailed, InputError, TacitError
 from tacit.privacy.certificate import Certificate
+from tacit.privacy.certificate_parts import FORMAT_2
 from tacit.programs.model_file import model_bytes, model_from_bytes
 
 PACT = pact_of()
@@ -172,9 +173,39 @@ def test_noise_that_was_not_added_is_not_certified() -> None:
         curator_of(PACT, GROUP, publication.seats, publication.seeds),
     )
     terms = terms_of(study, tuple(w.public_key for w in certificate.witnesses[:3]))
-    lied = dataclasses.replace(three, participation=terms.participation).signed(signer)
+    lied = dataclasses.replace(
+        three, participation=terms.participation, releases=terms.releases, trust=terms.trust
+    ).signed(signer)
     with pytest.raises(CertificateInvalid, match="did not sign"):
         checked(PACT, write(replace(publication, certificate=lied.to_json())))
+
+
+def test_what_is_not_as_recomputed_is_not_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many witnesses, and however much to account for, a curator writes down."""
+    monkeypatch.setattr(Certificate, "verify", lambda *given: pytest.fail("it was verified"))
+    certificate = Certificate.from_json(published().certificate)
+    many = tuple(dataclasses.replace(certificate.releases[0], count=n) for n in range(1, 100))
+    for changes in ({"releases": many}, {"witnesses": certificate.witnesses * 100}):
+        other = dataclasses.replace(certificate, **changes).signed(curator_key(published()))
+        with pytest.raises(CheckFailed):
+            checked(PACT, write(replace(published(), certificate=other.to_json())))
+
+
+def test_a_group_of_today_has_a_certificate_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All members together could sign one in a format that knows less: it is not taken."""
+    monkeypatch.setattr(Certificate, "_check_witnesses", lambda self: None)
+    certificate = Certificate.from_json(published().certificate)
+    study = group_study(
+        PACT,
+        GROUP,
+        published().seats,
+        curator_of(PACT, GROUP, published().seats, published().seeds),
+    )
+    terms = terms_of(study, tuple(w.public_key for w in certificate.witnesses))
+    old = dataclasses.replace(certificate, format=FORMAT_2, trust=terms.trust_before)
+    text = old.signed(curator_key(published())).to_json()
+    with pytest.raises(CheckFailed, match="no group of today"):
+        checked(PACT, write(replace(published(), certificate=text)))
 
 
 def test_one_aggregation_has_one_name() -> None:
