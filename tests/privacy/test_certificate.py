@@ -138,6 +138,25 @@ def test_what_is_not_a_certificate(text: str) -> None:
         Certificate.from_json(text)
 
 
+@pytest.mark.parametrize(
+    ("was", "instead"),
+    [
+        ('"step":"', '"step":"1e999999999'),  # would take hours to work out
+        ('"scale":"', '"scale":"1_0'),
+        ('"length":4', '"length":Infinity'),
+        ('"count":1', '"count":1e400'),
+        ('"ledger":null', '"ledger":' + "[" * 100_000 + "]" * 100_000),
+        ('"trust":"', '"trust":"\\ud800'),
+        ('"remarks":[]', '"remarks":["\\udfff"]'),
+    ],
+)
+def test_whatever_is_in_it_is_a_certificate_or_none(was: str, instead: str) -> None:
+    text = certificate().signed(KEY, NOW).to_json()
+    assert was in text
+    with pytest.raises(CertificateInvalid):
+        Certificate.from_json(text.replace(was, instead, 1))
+
+
 def test_every_kind_of_release_survives(tmp_path: object) -> None:
     releases = (
         Release(

@@ -190,3 +190,35 @@ def test_a_study_reserves_the_cost_of_its_plan(ledger: Ledger) -> None:
     assert spend.cost == SpendCost.of(study.levels().planned_releases(), PROMISE.adjacency)
     assert spend.cost is not None
     assert spend.cost.leak == 0
+
+
+class In(Gone):
+    """A container that shares the ledger with others, and does not see their processes."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+
+    def owner(self) -> Owner:
+        return Owner(self._host, 1, 1)
+
+    def fate(self, owner: Owner) -> Fate:
+        return Fate.RUNNING if owner.host == self._host else Fate.ELSEWHERE
+
+
+@pytest.mark.parametrize("first", ["here", "there"])
+def test_of_two_that_hold_one_reservation_the_last_may_draw(tmp_path: Path, first: str) -> None:
+    """A copy of the folder is started elsewhere while the first one still runs."""
+    here, there = (Ledger(tmp_path / "ledger.db", In(name)) for name in ("here", "there"))
+    here.allow("d", "record", 1.0, 1e-6)
+    budgets = {}
+    for name, ledger in (("here", here), ("there", there)):
+        budgets[name] = LedgerBudget(PROMISE, STUDY, ledger, "d", once=True)
+        budgets[name].belongs_to("journal key")
+        assert not budgets[name].reserve(1)
+    for name in (first, *({"here", "there"} - {first})):
+        if name == "here":
+            with pytest.raises(Refused, match="was taken over"):
+                budgets[name].spend(1)
+        else:
+            budgets[name].spend(1)
+    assert [spend.drawn for spend in here.open_spends()] == [True]

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.errors import InputError
 from tacit.home import tacit_home
 
-__all__ = ["SigningKey", "canonical", "digest", "fingerprint", "signed_by"]
+__all__ = ["SigningKey", "canonical", "digest", "fingerprint", "is_public_key", "signed_by"]
+
+KEY = re.compile(r"[0-9a-f]{64}")
+SIGNATURE = re.compile(r"[0-9a-f]{128}")
+PRIME = 2**255 - 19
+# The y of the points of order 1, 2, 4 and 8. Under such a key one signature fits many messages, and
+# anybody can make it (Chalkias, Garillot and Nikolaenko 2020).
+ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+SMALL_ORDER = frozenset((0, 1, PRIME - 1, ORDER_8, PRIME - ORDER_8))
 
 
 def canonical(document: Any) -> bytes:
@@ -45,9 +54,22 @@ def fingerprint(public_key: str) -> str:
     return ":".join(raw[i : i + 4] for i in range(0, 16, 4))
 
 
+def is_public_key(text: str) -> bool:
+    """Whether this can be somebody's Ed25519 key, in its one spelling: lower-case hex of a number
+    below the prime, and no point of small order, for which anybody can sign."""
+    if not KEY.fullmatch(text):
+        return False
+    y = int.from_bytes(bytes.fromhex(text), "little") % 2**255  # without the sign of x
+    return y < PRIME and y not in SMALL_ORDER
+
+
 def signed_by(public_key: str, signature: str, message: bytes) -> bool:
-    """Whether `signature` is that key's signature of `message`; False for anything malformed."""
-    if signature != signature.lower():  # one spelling only, so that every byte of a file counts
+    """Whether `signature` is that key's signature of `message`; False for anything malformed.
+
+    Both have one spelling only, so that every byte of a file counts: otherwise anybody could write
+    what another has signed in a second way, and have it taken for a second thing.
+    """
+    if not is_public_key(public_key) or not SIGNATURE.fullmatch(signature):
         return False
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))

@@ -46,6 +46,9 @@ INSECURE = (
     "The randomness came from a seed: whoever knows the seed can remove the noise, and runs on "
     "other data with the same seed may share it. The promise does NOT hold."
 )
+# What reading something else than a certificate ends with: JSON has infinite numbers, texts that
+# are no Unicode, and any depth.
+_NONE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 
 
@@ -183,11 +186,12 @@ class Certificate:
         data = text.encode() if isinstance(text, str) else text
         try:
             certificate = _certificate(json.loads(data))
+            same = certificate.to_json().encode() == data
         except TacitError as error:
             raise CertificateInvalid(f"the certificate is impossible: {error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        except _NONE:
             raise CertificateInvalid("this is not a tacit certificate, or it is damaged.") from None
-        if certificate.to_json().encode() != data:
+        if not same:
             raise CertificateInvalid(
                 "the certificate is not in its canonical form: some bytes were changed or added."
             )

@@ -7,6 +7,7 @@ and are written back byte for byte as they were.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -36,6 +37,9 @@ FORMAT_2 = "tacit certificate 2"
 # With a central figure beside the local promise; who does not know of it must not overlook it.
 FORMAT_3 = "tacit certificate 3"
 OLD_FORMATS = (FORMAT_2, FORMAT_3)
+
+# As `str` writes it. No exponents: Fraction("1e999999999") would take hours and fill the memory.
+_FRACTION = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 
 _STATEMENT = "tacit statement 2"
 _STATEMENT_OF_SUBJECT = "tacit statement 3"
@@ -132,16 +136,23 @@ def release_of(document: Mapping[str, Any], old: bool = False) -> Release:
     bound = document["bound"]
     return Release(
         mechanism=str(document["mechanism"]),
-        bound=None if bound is None else Bound(bound["norm"], Fraction(bound["value"])),
-        scale=None if document["scale"] is None else Fraction(document["scale"]),
-        step=Fraction(document["step"]),
+        bound=None if bound is None else Bound(bound["norm"], _fraction(bound["value"])),
+        scale=None if document["scale"] is None else _fraction(document["scale"]),
+        step=_fraction(document["step"]),
         length=int(document["length"]),
         count=int(document["count"]),
-        sampling=Fraction(document["sampling"]),
-        parameters={name: Fraction(value) for name, value in document["parameters"].items()},
+        sampling=_fraction(document["sampling"]),
+        parameters={name: _fraction(value) for name, value in document["parameters"].items()},
         part=_text_or_none(document["part"]),
         sample=None if old else _text_or_none(document["sample"]),
     )
+
+
+def _fraction(text: object) -> Fraction:
+    """ValueError for anything but its text."""
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ValueError("not a fraction")
+    return Fraction(text)
 
 
 def _text_or_none(value: object) -> str | None:

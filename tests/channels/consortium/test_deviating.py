@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from deviating import PRIME, Desk, copied, same_secret
 
 from tacit.channels.consortium.joint import Evidence, Keys, Masked, Posted, mask_seed
-from tacit.channels.consortium.letters import Result
+from tacit.channels.consortium.letters import Result, Roster
 from tacit.channels.consortium.run import Key, KeyList
 from tacit.channels.roles.letters import read, write
 from tacit.crypto.boxes import SMALL_ORDER, BoxKey, is_public_key
 from tacit.crypto.ring import from_ring
 from tacit.crypto.sharing import expand
-from tacit.errors import CheckFailed, TacitError
+from tacit.errors import CheckFailed, Refused, TacitError
 from tacit.privacy.certificate import Certificate
 
 # ── keys ──
@@ -69,6 +69,25 @@ def test_a_member_cannot_sign_such_a_key(wrong: str, whose: str) -> None:
         desk.answer(victim, 1, Keys(keys))
     assert desk.turn(victim).step == 1
     desk.check_nothing_revealed()
+
+
+@pytest.mark.parametrize("attempt", [-1, 0, 2**31 + 1, 2**63, 2**64 - 1])
+def test_attempts_are_counted_from_one(attempt: int) -> None:
+    """What a journal has no room for, or what would not be the first, is refused and not noted."""
+    desk = Desk(parties=3, colluding=1)
+    victim = desk.honest[0]
+    with pytest.raises(Refused, match="numbered"):
+        desk.tell(victim, "roster", Roster(attempt, list(desk.roster)))
+    assert victim._journal.attempt() is None
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1, -(2**62), 2**62])
+def test_a_sum_at_the_end_of_the_ring_is_no_model(number: int) -> None:
+    total = np.zeros(4, dtype=np.int64)
+    total[2] = number
+    terms = Desk(parties=3, colluding=1).run.terms
+    with pytest.raises(CheckFailed, match="outside what its parties could have sent"):
+        terms.model_file(total)
 
 
 def test_only_a_number_below_the_prime_is_a_key() -> None:

@@ -349,7 +349,7 @@ SPOILED = [
     (2, signed_twice, "another vector"),
     (2, change_of(2, "posted", {"vector": "", "commitment": "", "signature": ""}), "another"),
     (3, lambda body: b"", "does not hold a revealed"),
-    (3, change_of(3, "seed", b"short"), "not the seed that was committed to"),
+    (3, change_of(3, "seed", b"short"), "a seed has 32 bytes, not 5"),  # committed to or not
     (3, change_of(3, "seed", bytes(32)), "not the seed that was committed to"),
     (3, change_of(3, "received", KEYS[0].sign(b"other words")), "not signed by it"),
     (3, change_of(3, "statement", KEYS[0].sign(canonical(["another promise"]))), "vouch"),

@@ -32,7 +32,7 @@ from tacit.channels.consortium.letters import Answer
 from tacit.channels.consortium.terms import JointTerms
 from tacit.channels.peers.handing_out import HandingOut
 from tacit.channels.peers.letters import Gossip, Models, Want
-from tacit.channels.peers.library import content_of
+from tacit.channels.peers.library import AT_ONCE, content_of
 from tacit.channels.peers.membership import Membership
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.publication import Publication, checked
@@ -263,8 +263,8 @@ def test_nobody_takes_the_name_of_anothers_own_model() -> None:
 # ── two results of one name ──
 
 
-def gossip(pact: Pact, publication: Publication) -> Letter:
-    own = descriptor_of(pact, 9)
+def gossip(pact: Pact, publication: Publication, place: int = 9) -> Letter:
+    own = descriptor_of(pact, place)
     body = write(publication)
     said = Gossip([Sighting(own, 0)], {publication.id: ""}, {publication.id: content_of(body)})
     return Letter("gossip", 0, write(said))
@@ -322,6 +322,31 @@ def test_lies_about_contents_cost_one_question_each() -> None:
     (errand,) = peer.told(peer.greet(to, 0.0), gossip(PACT, second), 0.0)
     peer.told(errand, Letter("models", 0, write(Models([write(second)]))), 0.0)
     assert told == ["two results"]
+
+
+def test_who_hides_a_second_result_keeps_nobody_from_finding_it() -> None:
+    """A server names its content and does not give it, or the letter is lost, or there is more to
+    fetch than fits one letter: another who has it is asked all the same."""
+    told: list[str] = []
+    peer = peer_of(PACT, 5, tell=lambda event, **more: told.append(event))
+    first, second = published(), second_result()
+    peer.library.add(first.id, "", False, write(first), 0.0)
+    hides, honest = descriptor_of(PACT, 9), descriptor_of(PACT, 8)
+    (errand,) = peer.told(peer.greet(hides, 0.0), gossip(PACT, second), 0.0)
+    peer.told(errand, Letter("models", 0, write(Models([]))), 0.0)
+    assert peer.told(peer.greet(hides, 0.0), gossip(PACT, second), 0.0) == []
+    said = read(Gossip, gossip(PACT, second, 8).body)
+    full = msgspec.structs.replace(said, has={f"{n:064x}": "" for n in range(AT_ONCE)})
+    (errand,) = peer.told(peer.greet(honest, 0.0), Letter("gossip", 0, write(full)), 0.0)
+    assert first.id not in read(Want, errand.letter.body).ids
+    for reply in (Unreachable("lost"), Letter("models", 0, write(Models([write(second)])))):
+        assert told == []
+        (errand,) = peer.told(peer.greet(honest, 0.0), gossip(PACT, second, 8), 0.0)
+        assert peer.told(errand, reply, 0.0) == []
+    assert told == ["two results"]
+    for place in (7, 8, 9):  # it was seen
+        to = descriptor_of(PACT, place)
+        assert peer.told(peer.greet(to, 0.0), gossip(PACT, second, place), 0.0) == []
 
 
 # ── two views of one thing ──

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import sys
 from collections.abc import Callable
@@ -32,9 +33,10 @@ from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.peers.seats import curator_of, group_study, seated
 from tacit.channels.peers.solo import published_alone, sole_party
 from tacit.channels.roles.letters import write
-from tacit.crypto.signing import SigningKey, digest
+from tacit.crypto.signing import SigningKey, canonical, digest
 from tacit.errors import CertificateInvalid, CheckFailed, InputError, TacitError
 from tacit.privacy.certificate import Certificate
+from tacit.privacy.certificate_parts import FORMAT_2
 from tacit.programs.model_file import model_bytes, model_from_bytes
 
 PACT = pact_of()
@@ -96,6 +98,13 @@ def stranger_in_the_seats() -> Publication:
     return replace(published(), seats=sorted(others, key=lambda seat: seat.descriptor.key))
 
 
+def respelled(blanks: int = 1) -> Publication:
+    """Anybody's: the curator's signature, written in another way."""
+    said = json.loads(published().certificate)
+    said["signature"] = said["signature"][:2] + " " * blanks + said["signature"][2:]
+    return replace(published(), certificate=canonical(said).decode())
+
+
 FORGED: dict[str, Callable[[], Publication]] = {
     "another group": lambda: replace(published(), group="6b" * 32),
     "a tag": lambda: replace(published(), tag="north"),
@@ -113,6 +122,8 @@ FORGED: dict[str, Callable[[], Publication]] = {
         published().model,
         not_the_curator(),
     ),
+    "a signature in another spelling": respelled,
+    "a signature of a megabyte": lambda: respelled(2**20),
     "impossibly long": lambda: with_model(
         published(), longer(published().model, 1e6), curator_key(published())
     ),
@@ -162,9 +173,39 @@ def test_noise_that_was_not_added_is_not_certified() -> None:
         curator_of(PACT, GROUP, publication.seats, publication.seeds),
     )
     terms = terms_of(study, tuple(w.public_key for w in certificate.witnesses[:3]))
-    lied = dataclasses.replace(three, participation=terms.participation).signed(signer)
+    lied = dataclasses.replace(
+        three, participation=terms.participation, releases=terms.releases, trust=terms.trust
+    ).signed(signer)
     with pytest.raises(CertificateInvalid, match="did not sign"):
         checked(PACT, write(replace(publication, certificate=lied.to_json())))
+
+
+def test_what_is_not_as_recomputed_is_not_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many witnesses, and however much to account for, a curator writes down."""
+    monkeypatch.setattr(Certificate, "verify", lambda *given: pytest.fail("it was verified"))
+    certificate = Certificate.from_json(published().certificate)
+    many = tuple(dataclasses.replace(certificate.releases[0], count=n) for n in range(1, 100))
+    for changes in ({"releases": many}, {"witnesses": certificate.witnesses * 100}):
+        other = dataclasses.replace(certificate, **changes).signed(curator_key(published()))
+        with pytest.raises(CheckFailed):
+            checked(PACT, write(replace(published(), certificate=other.to_json())))
+
+
+def test_a_group_of_today_has_a_certificate_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All members together could sign one in a format that knows less: it is not taken."""
+    monkeypatch.setattr(Certificate, "_check_witnesses", lambda self: None)
+    certificate = Certificate.from_json(published().certificate)
+    study = group_study(
+        PACT,
+        GROUP,
+        published().seats,
+        curator_of(PACT, GROUP, published().seats, published().seeds),
+    )
+    terms = terms_of(study, tuple(w.public_key for w in certificate.witnesses))
+    old = dataclasses.replace(certificate, format=FORMAT_2, trust=terms.trust_before)
+    text = old.signed(curator_key(published())).to_json()
+    with pytest.raises(CheckFailed, match="no group of today"):
+        checked(PACT, write(replace(published(), certificate=text)))
 
 
 def test_one_aggregation_has_one_name() -> None:

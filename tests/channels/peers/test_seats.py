@@ -19,6 +19,7 @@ from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.seats import checked_seats, curator_of, group_study, seated, seats_digest
 from tacit.crypto.lots import commitment
+from tacit.crypto.signing import canonical
 from tacit.errors import CheckFailed
 
 PACT = pact_of()
@@ -81,6 +82,28 @@ FORGED: dict[str, Callable[[], list[Seat]]] = {
 def test_nobody_is_seated_by_others(kind: str) -> None:
     with pytest.raises(CheckFailed):
         checked_seats(PACT, GROUP, "", FORGED[kind]())
+
+
+@pytest.mark.parametrize(
+    ("party", "committed"),
+    [
+        ("not a key", commitment(SEEDS[3])),
+        ("01" + "00" * 31, commitment(SEEDS[3])),  # of small order: anybody can sign for it
+        (listed(0)[0].party.upper(), commitment(SEEDS[3])),  # another's, but for its spelling
+        (key_of(3).public_key, commitment(SEEDS[3])),  # its own identity
+        (key_of(0).public_key, commitment(SEEDS[3])),
+        (key_of("party 3").public_key, "c" * 10_000),
+        (key_of("party 3").public_key, ""),
+    ],
+)
+def test_a_seat_that_can_never_begin_is_none(party: str, committed: str) -> None:
+    """It is seen before anything is reserved."""
+    own = descriptor_of(PACT, 3)
+    words = ["tacit peers seat 2", PACT.digest, GROUP, "", own.key, party, committed]
+    signature = key_of(3).sign(canonical([*words, own.signature]))
+    seats = [*listed(0, 1, 2), Seat(own, party, committed, signature)]
+    with pytest.raises(CheckFailed, match=r"as many different members|that is none"):
+        checked_seats(PACT, GROUP, "", sorted(seats, key=lambda seat: seat.descriptor.key))
 
 
 def test_a_tag_is_what_all_have_said_and_have() -> None:

@@ -24,7 +24,7 @@ from tacit.channels.roles.letters import read, write
 from tacit.crypto.boxes import BoxKey
 from tacit.crypto.prg import Randomness
 from tacit.crypto.ring import from_ring, to_ring
-from tacit.crypto.sharing import add_expansions, expand, fresh_seed
+from tacit.crypto.sharing import SEED_BYTES, add_expansions, expand, fresh_seed
 from tacit.crypto.signing import SigningKey, digest
 from tacit.errors import CheckFailed
 
@@ -164,6 +164,8 @@ class JointCurator:
     def _check_revealed(self, party: str, revealed: Revealed) -> None:
         """What is revealed was fixed in steps 1 and 2: all of it can be told from anything else."""
         expected = self._masked[party].posted.commitment
+        if len(revealed.seed) != SEED_BYTES:
+            raise CheckFailed(f"a seed has {SEED_BYTES} bytes, not {len(revealed.seed)}.")
         if expected != committed(self._run.context, party, revealed.seed):
             raise CheckFailed("this is not the seed that was committed to in step 2.")
         words = transcript(self._keys, self._posted)

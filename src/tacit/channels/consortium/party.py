@@ -35,6 +35,7 @@ from tacit.privacy.certificate import Certificate
 __all__ = ["Party"]
 
 SEED_BYTES = 32
+LAST_ATTEMPT = 2**31  # a journal has no numbers beyond 2^63
 
 
 class Party:
@@ -134,6 +135,8 @@ class Party:
                 "the curator asks for a second run after we have revealed our part of the first: "
                 "that would be a second release. Nothing is sent."
             )
+        if not 0 < roster.attempt <= LAST_ATTEMPT:
+            raise Refused("the curator's attempts are not numbered as they should be.")
         parties = tuple(roster.parties)
         if self.key not in parties or not roster_is_allowed(self.study, parties):
             raise Refused("the curator's roster is not one that the study allows.")

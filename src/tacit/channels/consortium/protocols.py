@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.channels.consortium.joint import JointCurator, JointParty, check_released
@@ -14,6 +12,7 @@ from tacit.channels.consortium.protocol import CuratorSide, PartySide
 from tacit.channels.consortium.published_curator import PublishedCurator
 from tacit.channels.consortium.published_party import PublishedParty
 from tacit.channels.consortium.published_terms import PublishedTerms
+from tacit.channels.consortium.recomputed import check_recomputed
 from tacit.channels.consortium.run import Run, Word
 from tacit.channels.consortium.terms import JointTerms, Terms, joint_cost
 from tacit.channels.consortium.validity import check_model
@@ -36,8 +35,6 @@ __all__ = [
     "roster_is_allowed",
     "terms_of",
 ]
-
-LIBRARY = re.compile(r"tacit [0-9][0-9a-z.+]{0,30}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -162,51 +159,17 @@ def check_consortium(
     `roster` is that of the run, if the one who checks was in it.
     """
     certificate = Certificate.from_json(text)
-    certificate.verify(study.aggregator.key, digest(model))
     found = tuple(witness.public_key for witness in certificate.witnesses)
     if not roster_is_allowed(study, found):
         raise CheckFailed("not every party has signed what noise it added, or somebody else has.")
     if roster is not None and found != roster:
         raise CheckFailed("the certificate is of another run than the one that we were in.")
     terms = terms_of(study, found)
-    _check_recomputed(certificate, terms)
+    secure = certificate.secure_randomness  # which the witnesses have signed
+    subject, witnesses = certificate.subject, certificate.witnesses
+    check_recomputed(
+        certificate, _certificate(terms, subject, secure, witnesses, certificate.format)
+    )
+    certificate.verify(study.aggregator.key, digest(model))
     check_model(model, terms.averaged, study.schema, terms.validity_bound)
     return certificate
-
-
-def _check_recomputed(certificate: Certificate, terms: Terms) -> None:
-    """What is accepted is what was recomputed, field by field."""
-    expected = replace(
-        _certificate(
-            terms,
-            certificate.subject,
-            certificate.secure_randomness,  # which the witnesses have signed
-            certificate.witnesses,
-            certificate.format,
-        ),
-        issued=certificate.issued,
-        library=certificate.library,
-        public_key=certificate.public_key,
-        signature=certificate.signature,
-    )
-    wrong = [
-        field.name
-        for field in fields(certificate)
-        if getattr(certificate, field.name) != getattr(expected, field.name)
-    ]
-    wrong += [] if _is_date(certificate.issued) else ["issued"]
-    wrong += [] if LIBRARY.fullmatch(certificate.library) else ["library"]
-    if wrong:
-        raise CheckFailed(
-            f"the certificate says something else than this study does in: {', '.join(wrong)}. Do "
-            "not use the model; ask the curator for the one that the parties have made."
-        )
-
-
-def _is_date(text: str) -> bool:
-    """As a certificate writes it."""
-    try:
-        date = datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return date.tzinfo == UTC and date.isoformat(timespec="seconds") == text

@@ -118,7 +118,7 @@ class Terms(ABC):
 
     def model_file(self, total: NDArray[np.int64]) -> bytes:
         """What the noisy sum of all vectors gives."""
-        if np.abs(total).max() > self.largest:
+        if max(int(total.max()), -int(total.min())) > self.largest:  # −2^63 is its own absolute
             raise CheckFailed(
                 "the sum lies outside what its parties could have sent, noise included: a party "
                 "does not follow the protocol. There is no model."

@@ -8,8 +8,10 @@ curator, or the owner of a model of its own, can have signed both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tacit.channels.peers.letters import Gossip, Models, Want
-from tacit.channels.peers.library import AT_ONCE, Library
+from tacit.channels.peers.library import AT_ONCE, Library, content_of
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.publication import Publication, checked
 from tacit.channels.roles.events import Tell
@@ -29,7 +31,8 @@ class Fetching:
     def __init__(self, pact: Pact, library: Library, tags: tuple[str, ...], tell: Tell) -> None:
         self._pact, self._library, self._tags, self._tell = pact, library, tags, tell
         self._asked: set[str] = set()  # on their way here
-        self._compared: dict[tuple[str, str], None] = {}  # oldest first
+        # Who named another content of which publication; "" for what was seen. Oldest first.
+        self._compared: dict[tuple[str, str, str], None] = {}
 
     @property
     def has(self) -> dict[str, str]:
@@ -41,28 +44,34 @@ class Fetching:
         """What it is, in a few digits each."""
         return {} if self._pact.publish == "participants" else self._library.contents()
 
-    def request(self, said: Gossip) -> Letter | None:
-        """A letter for what the other has and we lack, or have otherwise, if there is such."""
+    def request(self, said: Gossip, by: str) -> Letter | None:
+        """A letter for what the other, whose key is `by`, has and we lack, or have otherwise, if
+        there is such."""
         if self._pact.publish == "participants":
             return None
         wanted = [id for id, tag in said.has.items() if not tag or tag in self._tags]
         lacking = [id for id in self._library.lacking(wanted) if id not in self._asked]
-        asked = (lacking + self._otherwise(said))[:AT_ONCE]
+        asked = lacking[:AT_ONCE]
+        asked += self._otherwise(said, by, AT_ONCE - len(asked))
         if not asked:
             return None
         self._asked.update(asked)
         return Letter("models", 0, write(Want(asked)))
 
-    def _otherwise(self, said: Gossip) -> list[str]:
-        """What the other has under a name of ours. By content: who lies about one cannot keep us
-        from asking for another."""
+    def _otherwise(self, said: Gossip, by: str, most: int) -> list[str]:
+        """What the other has under a name of ours. Each is asked once for each content that it
+        names, until that was seen: who names one, true or not, and does not give it cannot keep us
+        from asking others."""
         own, known = self.contents, self._compared
         other = [pair for pair in said.contents.items() if own.get(pair[0], pair[1]) != pair[1]]
-        found = [pair for pair in other if pair not in known][:AT_ONCE]
-        known.update(dict.fromkeys(found))
-        while len(known) > COMPARED:
-            known.pop(next(iter(known)))
-        return [id for id, _ in found]
+        new = [p for p in other if ("", *p) not in known and (by, *p) not in known][:most]
+        self._remember((by, *pair) for pair in new)
+        return [id for id, _ in new]
+
+    def _remember(self, named: Iterable[tuple[str, str, str]]) -> None:
+        self._compared.update(dict.fromkeys(named))
+        while len(self._compared) > COMPARED:
+            self._compared.pop(next(iter(self._compared)))
 
     def answer(self, letter: Letter) -> Letter:
         """What was asked for, as far as it is here."""
@@ -75,7 +84,9 @@ class Fetching:
         """What came of a request."""
         wanted = read(Want, request.body).ids
         self._asked.difference_update(wanted)
-        if not isinstance(reply, Letter):
+        if not isinstance(reply, Letter):  # a lost letter: whoever was asked may be asked again
+            lost = set(wanted)
+            self._compared = {k: None for k in self._compared if not k[0] or k[1] not in lost}
             return
         try:
             bodies = read(Models, reply.body).publications
@@ -102,5 +113,6 @@ class Fetching:
     def compare(self, publication: Publication, body: bytes) -> None:
         """Say so if something else is here under the same name."""
         if self._library.body(publication.id) != body:
+            self._remember([("", publication.id, content_of(body))])
             signer = Certificate.from_json(publication.certificate).public_key
             self._tell("two results", group=publication.group[:16], signer=signer)

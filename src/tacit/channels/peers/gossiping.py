@@ -62,5 +62,5 @@ class Gossiping:
         except TacitError as error:
             self._tell("refused", kind="gossip", reason=str(error))
             return []
-        request = self._fetching.request(said)
+        request = self._fetching.request(said, to.key)
         return [] if request is None else [Errand(to, request)]

@@ -15,9 +15,9 @@ import msgspec
 
 from tacit.channels.peers.view import LARGEST_VIEW
 from tacit.channels.studies.asked import column_names, whose
-from tacit.channels.studies.checks import KEY, name_problems
+from tacit.channels.studies.checks import name_problems
 from tacit.channels.studies.tables import Chosen, Terms
-from tacit.crypto.signing import digest
+from tacit.crypto.signing import digest, is_public_key
 from tacit.data.schema import Schema
 from tacit.data.toml import exact, fields, schema_form, tagged
 from tacit.errors import InputError, TacitError
@@ -169,7 +169,7 @@ def _problems(pact: Pact) -> Iterable[str]:
     if not 2 <= pact.view <= LARGEST_VIEW:
         yield f"view = {pact.view}: give 2 to {LARGEST_VIEW}."
     yield from _unit_problems(pact)
-    if not all(KEY.fullmatch(key) for key in pact.members):
+    if not all(is_public_key(key) for key in pact.members):
         yield "members are public keys, 64 hexadecimal digits in small letters each."
     try:
         length = pact.averaged.length(pact.schema)

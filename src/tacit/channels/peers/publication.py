@@ -24,6 +24,7 @@ from tacit.channels.roles.letters import read, write
 from tacit.crypto.signing import digest
 from tacit.errors import CheckFailed, TacitError
 from tacit.privacy.certificate import Certificate
+from tacit.privacy.certificate_parts import FORMAT
 
 __all__ = ["Publication", "checked", "checked_of_0_1"]
 
@@ -89,7 +90,9 @@ def _check(pact: Pact, publication: Publication) -> None:
     group, seats = publication.group, publication.seats
     if pact.group_size > 1:
         study = group_study(pact, group, seats, curator_of(pact, group, seats, publication.seeds))
-        check_consortium(study, publication.model, publication.certificate)
+        found = check_consortium(study, publication.model, publication.certificate)
+        if found.format != FORMAT:
+            raise CheckFailed("the certificate has a format in which no group of today signs.")
         return
     if publication.seeds:
         raise CheckFailed("nobody draws a curator alone.")

@@ -14,7 +14,7 @@ from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
 from tacit.channels.studies.study import Consortium, Deadlines, Party, Service, Study, TakePart
 from tacit.crypto.lots import commitment, joint_seed, opens, order
-from tacit.crypto.signing import SigningKey, canonical, digest, signed_by
+from tacit.crypto.signing import SigningKey, canonical, digest, is_public_key, signed_by
 from tacit.errors import CheckFailed
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 GATHER = 3  # times the patience of a step
-NAME = re.compile(r"[0-9a-f]{64}")  # of a group: it is shown to people, and stands in ledgers
+NAME = re.compile(r"[0-9a-f]{64}")  # of a group, or a digest: it is shown, and stands in ledgers
 NAMED = 56  # hexadecimal digits of the digest of the seats in the name of a study
 Rules = Literal[1, 2]  # 1: of tacit 0.1, for what it has left on a disk; nothing new is made by it
 
@@ -53,10 +53,12 @@ def checked_seats(
     if bool(tag) != (pact.publish == "tags"):
         raise CheckFailed("a group has a tag where the pact publishes by tags, and only there.")
     keys = [seat.descriptor.key for seat in seats]
-    parties = {seat.party for seat in seats}
+    parties = {seat.party for seat in seats} - set(keys)  # nobody's identity is anybody's party key
     if len(seats) != pact.group_size or keys != sorted(set(keys)) or len(parties) < len(seats):
         raise CheckFailed("a group has as many different members as the pact says, in order.")
     for seat in seats:
+        if not (is_public_key(seat.party) and NAME.fullmatch(seat.commitment)):
+            raise CheckFailed("a seat has a key or a commitment that is none.")
         own = seat.descriptor
         if tag and tag not in own.tags:
             raise CheckFailed("a group has a tag that not all of its members have.")

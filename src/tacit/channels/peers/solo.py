@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.consortium.local_model import Local
+from tacit.channels.consortium.recomputed import check_recomputed
 from tacit.channels.consortium.terms import JointTerms
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
@@ -23,10 +21,6 @@ from tacit.privacy.certificate import Certificate
 
 __all__ = ["check_solo", "publication_alone", "published_alone", "sole_party", "solo_terms"]
 
-# Whose software wrote it: versions may differ among peers, and it is text that people read.
-LIBRARY = re.compile(r"tacit [0-9A-Za-z.+-]{1,32}")
-# Checked by `verify`, with the signer and the subject that the reader expects.
-SIGNED = ("public_key", "signature", "issued", "subject", "witnesses", "library")
 TRUST = (
     "Nobody: the peer drew all of the noise itself before anything left, and its model is its own."
 )
@@ -75,24 +69,10 @@ def check_solo(pact: Pact, group: str, seat: Seat, model: bytes, text: str) -> J
     if seat.party != sole_party(group, seat.descriptor.key):
         raise CheckFailed("a peer's own model was published under a name that is not its own.")
     certificate = Certificate.from_json(text)
-    certificate.verify(seat.descriptor.key, digest(model))
-    if certificate.witnesses:
-        raise CheckFailed("a peer's own model has no other witnesses.")
     terms = solo_terms(pact, group, seat)
-    wanted = _certificate(pact, terms, model, certificate.secure_randomness)
-    _require_recomputed(certificate, wanted)
+    check_recomputed(certificate, _certificate(pact, terms, model, certificate.secure_randomness))
+    certificate.verify(seat.descriptor.key, digest(model))
     return terms
-
-
-def _require_recomputed(found: Certificate, wanted: Certificate) -> None:
-    """CheckFailed if they differ in more than who signed when, and for which model."""
-    if not LIBRARY.fullmatch(found.library):
-        raise CheckFailed("the certificate does not say which tacit wrote it.")
-    for field in fields(Certificate):
-        if field.name not in SIGNED and getattr(found, field.name) != getattr(wanted, field.name):
-            raise CheckFailed(
-                f"the certificate's {field.name} is not what follows from the pact and the group."
-            )
 
 
 def _certificate(pact: Pact, terms: JointTerms, model: bytes, secure: bool) -> Certificate:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tacit.crypto.signing import is_public_key
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def party_problems(
                 f"{place}: name = {party.name!r}; take 1 to 64 letters, digits, dots, hyphens or "
                 "underscores, beginning with a letter or digit."
             )
-        if not KEY.fullmatch(party.key):
+        if not is_public_key(party.key):
             yield (
                 f"{place}: key must be 64 hexadecimal digits in small letters: what "
                 f"`tacit keys show` prints for {party.name}."

@@ -40,6 +40,7 @@ class Reservation:
     def __init__(self, ledger: Ledger, number: int, promise: Promise, dataset: str) -> None:
         self._ledger = ledger
         self.id, self.promise, self.dataset = number, promise, dataset
+        self._owner = ledger._surroundings.owner()
 
     def __repr__(self) -> str:
         return f"<Reservation {self.id}: {self.promise} on {self.dataset}>"
@@ -49,11 +50,21 @@ class Reservation:
         so that a crash right after it is known to have spent."""
 
         def decide(state: State) -> Draft | None:
-            drawn = state.spend(self.id).drawn
+            spend = state.spend(self.id)
+            drawn = spend.drawn
+            self._refuse_taken_over(spend)
             state.decisions.refuse_revoked(self.dataset)  # asked before every round
             return None if drawn else ("draw", {"reservation": self.id})
 
         self._ledger._append(decide)
+
+    def _refuse_taken_over(self, spend: Spend) -> None:
+        """A process elsewhere, with a copy of our folder, took us for gone: only one may draw."""
+        if spend.owner != self._owner:
+            raise Refused(
+                f"reservation {self.id} was taken over by process {spend.owner.pid} of another "
+                "start, machine or container: nothing more is released under it here."
+            )
 
     def commit(self, spent: Promise | None = None, certificate: str | None = None) -> None:
         """Charge it for good: all of it, or `spent` if the study ended early.
