@@ -45,6 +45,7 @@ COLLECTOR = (
     "other lots in every life",
     "no tokens",
     "any token",
+    "tokens for few",
     "no bulletin",
     "few are shown the first wave",
     "other opening",
@@ -115,7 +116,7 @@ class Deviants(World):
     def __init__(self, seed: int) -> None:
         chance = self._plot = random.Random(f"deviants {seed}")
         people, relays = chance.randint(8, 14), chance.choice([3, 3, 4, 5])
-        in_stages = chance.random() < 0.04
+        in_stages = chance.random() < 0.02
         people = 100 if in_stages else people
         self.schema = UNCUT if in_stages else SCHEMA
         plans = [None, None, PlanTerms(tables=(("smokes",), ("town",)))]
@@ -221,6 +222,8 @@ class Deviants(World):
             actor = next(a for a in self.people if a.key == sender)
             self.at(self.now, lambda: self.crash(actor, back=1.0) if actor.alive else None)
         if "no tokens" in self.habits and sender in self._victims:
+            raise Refused("busy")
+        if "tokens for few" in self.habits and sender not in self._victims:
             raise Refused("busy")
         if "any token" in self.habits:
             asked = read(TokenAsked, letter.body)

@@ -16,6 +16,7 @@ from tacit.errors import TacitError
 from tacit.privacy.noise import uniform_below
 
 STRANGERS = GARBAGE = 20
+GONE = 1  # the place of a relay that vanishes
 VANISHES, ATTACKS = 12.0, 18.0  # seconds after the first wave has opened
 
 
@@ -36,7 +37,7 @@ class Forgers:
     def _opened(self, wave: Wave) -> None:
         if wave.number == 0:
             self._wave = wave
-            self.world.at(wave.opens + VANISHES, lambda: self.world.vanish(1))
+            self.world.at(wave.opens + VANISHES, lambda: self.world.vanish(GONE))
             self.world.at(wave.opens + ATTACKS, self._attack)
 
     def _attack(self) -> None:
@@ -45,11 +46,20 @@ class Forgers:
             self._ask_for_more(self.world.people[number].key)
             for answer in self._forged(given):
                 sent = self.world.inject(self._wave, given.question, answer.to_bytes())
-                assert isinstance(sent, Letter)
+                assert isinstance(sent, Letter) or GONE in self._way(given)
         for number in range(STRANGERS):
             self._stranger(identity("stranger", number).public_key)
         for _ in range(GARBAGE):
             self._garbage()
+
+    @property
+    def reached(self) -> int:
+        """Of the cheats, those whose questions do not pass the relay that vanishes."""
+        given = [self.world.journals[number].answers() for number in range(self.cheats)]
+        return sum(GONE not in self._way(one) for answers in given for one in answers.values())
+
+    def _way(self, given: Given) -> tuple[int, ...]:
+        return self.world.drawn.ways(0)[given.question]
 
     def come_late(self) -> None:
         """The same honest answers once more, when all is over."""
@@ -106,7 +116,8 @@ class Forgers:
 
     def _garbage(self) -> None:
         """Bytes that nobody has wrapped, through a relay and straight to the collector."""
-        name, way = next(iter(self.world.drawn.ways(0).items()))
+        ways = self.world.drawn.ways(0)
+        name, way = next((name, way) for name, way in ways.items() if GONE not in way)
         for sender, to, hop in ((way[0], way[1], 1), (way[2], None, 3)):
             relay = self.world.carriers[sender].key
             body = write(Packets(0, 0, hop, name, [self._noise(hop)]))

@@ -73,6 +73,13 @@ def check_certificate(world: World) -> None:
         assert hidden.mixed <= max(1, min(batches.values(), default=0))
 
 
+def missing(world: World) -> list[Given]:
+    """Answers that were made, and are not in the store."""
+    marks = {stored.mark for stored in world.store.reports()}
+    answers = [given for journal in world.journals for given in journal.answers().values()]
+    return [given for given in answers if given.mark not in marks]
+
+
 def check_lots(world: World, all_arrive: bool = True) -> None:
     """Everyone has answered what the lots gave her, and has had tokens for nothing else."""
     proposal = world.cast.proposal
@@ -121,18 +128,20 @@ def test_ten_thousand_people() -> None:
     )
     forgers = Forgers(world, cheats=25, other=proposed(people, seed=2))
     world.run()
-    check(world)
-    assert len(world.store.reports()) == people
+    check(world, all_arrive=False)
+    arrived = len(world.store.reports())  # who loses a letter at the end of the window has no time
+    assert people - arrived < people / 1000
+    assert not any(given.arrived for given in missing(world)), "counted, and not in the store"
     shut_out = [actor.failure for actor in world.people if actor.failure is not None]
     assert len(shut_out) == late
     assert all("registration is closed" in str(failure) for failure in shut_out)
     assert forgers.replies
     assert all(isinstance(reply, TacitError) for reply in forgers.replies)
     found = world.store.refused()
-    assert found["forged"] >= 2 * forgers.cheats
-    assert found["another study"] >= forgers.cheats
-    assert found["malformed"] >= forgers.cheats
-    assert found["again"] >= forgers.cheats
+    assert found["forged"] >= 2 * forgers.reached > 0
+    assert found["another study"] >= forgers.reached
+    assert found["malformed"] >= forgers.reached
+    assert found["again"] >= forgers.reached
     assert found["unreadable"] >= 20
     assert world.seen.crashes == {"relay": 1}
     assert world.seen.full > 10

@@ -20,7 +20,7 @@ from tacit.channels.crowd.harvest import harvested
 from tacit.channels.crowd.letters import IDLE
 from tacit.errors import UsageError
 
-SCHEDULES, CHUNKS = 120, 4
+SCHEDULES, CHUNKS = 100, 4
 LONG, LONG_CHUNKS = 1000, 10
 
 
@@ -86,7 +86,8 @@ def check_company(world: Deviants) -> None:
         if place not in drawn.ways(stage)[name][last:] and wave == 0:
             continue
         new = people - seen[name]
-        assert len(new) != 1, (stage, wave, name, "one answer came alone")
+        assert len(new) != 1, (stage, wave, name, "one new answer came alone")
+        assert len(people) != 1, (stage, wave, name, "one answer came alone, new or not")
         seen[name] |= people
 
 

@@ -154,8 +154,8 @@ def relay(
 ) -> None:
     """Pass packets of a crowd's study on, shuffled, a layer less, and learn nothing of them.
 
-    Runs until the study is over. What it holds when it is stopped is lost, and sent again by its
-    owners.
+    Runs until the study is over. What it holds when it is stopped is lost; if nothing of a question
+    had left it, everybody is asked once more.
     """
     from tacit.channels.crowd.cards import onion_key
     from tacit.cli.crowd import agreed_proposal, onion_path

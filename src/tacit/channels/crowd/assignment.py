@@ -87,13 +87,6 @@ class Assignment:
         """The names of all batches of a stage."""
         return (*(question.name for question in self.plan.in_stage(stage)), IDLE)
 
-    def packets(self, stage: int, name: str) -> int:
-        """How many packets a batch can have at the most. Who has no proof of her answer sends her
-        packet among the idle, so all may be there."""
-        if name == IDLE:
-            return self.plan.packets(stage) * len(self.members)
-        return self._expected[name]
-
     def required(self, name: str) -> int:
         """How many people at the first hop, packets at the others, a relay waits for: a fixed share
         of all who are asked. The idle hide nobody."""

@@ -136,8 +136,8 @@ def _outside(proposal: Proposal) -> list[str]:
         "A relay before the honest one that puts packets of its own in place of all others' leaves "
         "you alone with them (the n − 1 attack), and nobody can see it.",
         "Whoever watches the whole network sees when your machine sends.",
-        "The figure is about the main wave, in which everybody's answers are sent at once. If "
-        "yours is lost there and sent again, it is not about you, and your machine tells you.",
+        "The figure is about the one wave in which everybody's answers to a question pass the "
+        "relays. Yours is in it, or it never leaves: nothing is sent a second time by itself.",
         "In all these cases the promise above that needs no trust is what you have.",
     ]
 
@@ -154,8 +154,8 @@ def _windows(proposal: Proposal) -> list[str]:
         f"{windows.register:g} s to register; {group.minimum} to {group.maximum} people.",
         f"{proposal.drawn_up.stages} stage(s) of at least {proposal.wave_seconds:g} s each, and up "
         f"to {windows.send:g} s before it to have your answer signed: you send at a random moment "
-        "of the first window, as often as everybody, and again what was lost. Stay connected until "
-        "the end: what is not sent in the first window is never sent.",
+        "of the first window, as often as everybody. Stay connected until the end: what is not "
+        "sent then is never sent.",
     ]
 
 

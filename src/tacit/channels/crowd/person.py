@@ -53,7 +53,7 @@ from tacit.privacy.noise import uniform_below
 __all__ = ["Person"]
 
 TRIES = 8  # of handing in one packet in one wave
-LATEST = 0.9  # of the window of sending: the way takes time too
+LATEST = 0.9  # of the window of sending, for a first try: the way takes time too
 
 
 class _Packet(NamedTuple):
@@ -306,12 +306,13 @@ class Person(Reader):
             self._payload(packet.batch),
         )
         body = write(Packets(wave.stage, wave.number, 0, packet.batch, [sealed]))
+        ends = closes + (1 - LATEST) * self._proposal.windows.send
         for _ in range(TRIES):
             came = yield Errand(packet.way[0], Letter("packets", 0, body), moment)
             self._now = came.now
-            if isinstance(came.reply, Letter) or came.now > closes:
+            if isinstance(came.reply, Letter) or came.now > ends:
                 return
-            moment = came.now + (closes - came.now) / TRIES
+            moment = came.now + (ends - came.now) / TRIES
 
     def _moment(self, opens: float, closes: float) -> float:
         share = int(uniform_below(2**32, 1, self._randomness)[0]) / 2**32

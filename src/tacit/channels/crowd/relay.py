@@ -214,7 +214,7 @@ class Relay:
             return allowed
         if sender != batch.before:
             raise Refused("after the first hop, packets come from the relay before.")
-        return self.drawn.packets(stage, question)
+        return self.drawn.plan.packets(stage) * len(self.drawn.members)
 
     def _fresh(self, batch: _Batch, packets: Sequence[bytes]) -> dict[bytes, bytes]:
         """The packets that are not here yet, by their marks."""
