@@ -1,8 +1,9 @@
 """A whole study on this machine: 1,000 people, 5 relays, a collector, over a network that fails.
 
 Relays and collector are processes as `tacit serve` runs them; all people are in this one, each with
-a key and a journal of her own. Every hop over TLS loses a tenth of the packets, and one relay is
-killed while it holds packets of the first wave. Nobody's answer may be lost or count twice.
+a key and a journal of her own. Every hop over TLS loses a tenth of the letters with packets, and of the
+answers to them, and one relay is killed while it holds packets of the first wave. Nobody's answer
+may be lost or count twice.
 
 The last row says what everything around it costs, beside the bare cryptography of as many tokens
 and packets: HTTP, TLS, signatures of letters, bulletins and receipts, stores, what was lost.
@@ -43,7 +44,7 @@ HOPS = 3
 # A window of sending is as long as this process takes to let everybody have a token, and everybody
 # send, with some to spare: who misses the first has nothing to send in later ones. In units of a
 # packet's cryptography, since this machine may be busy with other things too.
-SEND, RELEASE, WAVES = 14.0, 0.7, 60
+SEND, RELEASE, WAVES = 14.0, 0.7, 2
 AT_ONCE = 32  # letters under way: whoever waits for her turn here does not wait for an answer
 REPEATS = 1000
 PATIENCE = 1800.0  # seconds: only a defect or a dead machine takes so long
@@ -61,8 +62,8 @@ def rows(say: Say) -> Iterator[Row]:
         roles(Path(folder), PEOPLE, RELAYS, windows) as made,
     ):
         say(
-            f"{PEOPLE:,} people, {RELAYS} relays, {LOSS:.0%} of packets lost on every hop; waves "
-            f"of {made.proposal.wave_seconds:.0f} s …"
+            f"{PEOPLE:,} people, {RELAYS} relays, {LOSS:.0%} of letters lost on every hop, and of "
+            f"their answers; waves of {made.proposal.wave_seconds:.0f} s …"
         )
         crowd = Crowd(made)
         start, began = time.perf_counter(), processor_seconds()

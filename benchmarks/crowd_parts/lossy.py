@@ -1,8 +1,9 @@
-"""A network that loses packets; and `tacit` itself, in a process that has only such a one.
+"""A network that loses letters; and `tacit` itself, in a process that has only such a one.
 
     python -m crowd_parts.lossy CHANCE tacit's own words …
 
-Each packet is left out of its letter with this chance, on its own; whoever sent it never hears.
+Each letter with packets is lost with this chance, and so is the answer to one that was not; whoever
+sent it hears nothing, and tries again.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import random
 import sys
 from functools import partial
 
-from msgspec.structs import replace
-
 from tacit.channels.crowd import relay_service
 from tacit.channels.crowd.carrier import Carrier
 from tacit.channels.crowd.letters import Packets
 from tacit.channels.crowd.proposal import Proposal
-from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.roles.letters import Letter, read
+from tacit.errors import Unreachable
 from tacit.wire.client import Client, Peer
 
 
@@ -28,25 +28,29 @@ class Loss:
         self._chance, self._source = chance, random.Random(6)
         self.sent = self.lost = 0
 
-    def thinned(self, letter: Letter) -> Letter:
-        whole = read(Packets, letter.body)
-        kept = [packet for packet in whole.packets if self._source.random() >= self._chance]
-        self.sent += len(whole.packets)
-        self.lost += len(whole.packets) - len(kept)
-        body = write(replace(whole, packets=kept))
-        return Letter(letter.kind, letter.round, body)
+    def strikes(self) -> bool:
+        lost = self._source.random() < self._chance
+        self.lost += lost
+        return lost
 
 
 class LossyCarrier(Carrier):
-    """As the real one, over the real network, with fewer packets in what is sent."""
+    """As the real one, over the real network, which loses letters with packets or their answers."""
 
     def __init__(self, proposal: Proposal, client: Client, loss: Loss) -> None:
         super().__init__(proposal, client)
         self._loss = loss
 
     async def _asked(self, peer: Peer, letter: Letter, timeout: float | None) -> Letter:
-        sent = self._loss.thinned(letter) if letter.kind == "packets" else letter
-        return await super()._asked(peer, sent, timeout)
+        if letter.kind != "packets":
+            return await super()._asked(peer, letter, timeout)
+        self._loss.sent += len(read(Packets, letter.body).packets)
+        if self._loss.strikes():
+            raise Unreachable("the letter was lost.")
+        reply = await super()._asked(peer, letter, timeout)
+        if self._loss.strikes():
+            raise Unreachable("the answer was lost.")
+        return reply
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from tacit.privacy.attested import BatchStatement
 __all__ = ["RelayRole"]
 
 AT_ONCE = 256  # packets in one letter
-TRIES = 4  # of handing a letter on
+TRIES = 8  # of handing a letter on: what is lost then stays lost
 SMALL = 4096
 DRAWING = LeftOut(-1, -1)
 
