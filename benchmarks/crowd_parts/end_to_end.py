@@ -1,9 +1,9 @@
 """A whole study on this machine: 1,000 people, 5 relays, a collector, over a network that fails.
 
 Relays and collector are processes as `tacit serve` runs them; all people are in this one, each with
-a key and a journal of her own. Every hop over TLS loses a tenth of the letters with packets, and of the
-answers to them, and one relay is killed while it holds packets of the first wave. Nobody's answer
-may be lost or count twice.
+a key and a journal of her own. Every hop over TLS loses a tenth of the letters with packets,
+and of the answers to them, and one relay is killed while it holds packets of the first wave.
+Nobody's answer may be lost or count twice.
 
 The last row says what everything around it costs, beside the bare cryptography of as many tokens
 and packets: HTTP, TLS, signatures of letters, bulletins and receipts, stores, what was lost.
