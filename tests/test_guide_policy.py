@@ -83,7 +83,7 @@ def prepare(aarau: Somebody, basel: Somebody) -> None:
     (basel.folder / "patients.csv").write_text("patient,age,pressure,smoker,disease\n" + rows)
     known = {name.upper(): public_key(one) for name, one in (("aarau", aarau), ("basel", basel))}
     for number, name in enumerate(("NORTH", "SOUTH", "WEST", "AARAU_AGGREGATOR")):
-        known[name] = str(number) * 64
+        known[name] = str(number + 1) * 64  # a key of small order is none
     for one in (aarau, basel):
         one.variables.update({**known, "COLUMNS": "300"})
 

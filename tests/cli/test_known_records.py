@@ -70,7 +70,7 @@ def study(
     own, far = SigningKey.of_holder().public_key, "http://127.0.0.1:1"
     words = ["--name", "heart", "--question", "Who is ill?", "--epsilon", "1", "--schema"]
     words += ["schema.toml", "--aggregator", f"middle={far}={'c' * 64}", "--records", "1000"]
-    for name, key in (("us", own), ("b", "d" * 64), ("c", "e" * 64), ("d", "f" * 64)):
+    for name, key in (("us", own), ("b", "d" * 64), ("c", "e" * 64), ("d", "9" * 64)):
         words += ["--holder", f"{name}={key}"]
     if request.param == "consortium":
         words += ["--program", "averaged-logistic", "--smallest", "200"]

@@ -76,10 +76,10 @@ def written(tacit: Any, *more: str, program: str = "histogram", servers: int = 2
         "study", "new", "study.toml", "--force", "--name", "course-2026", "--question", "Who?",
         "--program", program, "--epsilon", "1", "--schema", "schema.toml",
         "--aggregator", f"sum=https://127.0.0.1:1={C}",
-        "--holder", f"me={own_key()}", "--holder", f"b={'e' * 64}", "--holder", f"c={'f' * 64}",
+        "--holder", f"me={own_key()}", "--holder", f"b={'e' * 64}", "--holder", f"c={'9' * 64}",
     ]  # fmt: skip
     for number in range(servers):
-        words += ["--server", f"s{number}=https://127.0.0.1:2={str(number) * 64}"]
+        words += ["--server", f"s{number}=https://127.0.0.1:2={str(number + 3) * 64}"]
     tacit(*words, *more)
     return Path("study.toml")
 
@@ -146,7 +146,7 @@ def test_a_changed_file_is_not_put_in_force(tacit: Any, folder: Path) -> None:
 def test_check_says_every_broken_rule_and_reserves_nothing(tacit: Any) -> None:
     study = str(written(tacit))
     assert "no policy is in force" in tacit("policy", "check", study, "--dataset", "course").out
-    in_force(programs=["pca"], epsilon_per_study=0.5, servers=["0" * 64], authors=[A])
+    in_force(programs=["pca"], epsilon_per_study=0.5, servers=["3" * 64], authors=[A])
     before = head()
     refused = tacit("policy", "check", study, "--dataset", "course", code=4)
     rules = ("programs", "epsilon_per_study", "servers", "authors")
@@ -413,7 +413,7 @@ def test_the_author_sees_what_statements_cost(tacit: Any) -> None:
     assert found["study"]["noise"] == "honest = 3"
     words = tacit("study", "trust", "study.toml", "me.toml").out
     assert "it does NOT suffice" in words
-    tacit("policy", "trust", "me.toml", *(w for n in "012" for w in ("--server", n * 64)))
+    tacit("policy", "trust", "me.toml", *(w for n in "345" for w in ("--server", n * 64)))
     assert tacit("study", "trust", "study.toml", "me.toml", "--json").document["suffices"]
     tacit("keys", "new", "stranger")
     tacit("policy", "trust", "me.toml", "--servers", "2", "--key", "stranger")

@@ -68,7 +68,7 @@ def flags(**changes: str) -> list[str]:
     words = [w for k, v in given.items() if v for w in (f"--{k.replace('_', '-')}", v)]
     for name, digit in (("north", "a"), ("south", "b")):
         words += ["--server", f"{name}=https://{name}.example:8443={digit * 64}"]
-    for name, digit in (("a", "d"), ("b", "e"), ("c", "f")):
+    for name, digit in (("a", "d"), ("b", "e"), ("c", "9")):
         words += ["--holder", f"{name}={digit * 64}"]
     return words
 
