@@ -39,7 +39,7 @@ PEOPLE, RELAYS, EPSILON = 30, 5, 2.0
 PERSON = "person"  # the one that is a process
 # A wave takes 8 seconds. Whoever has sent in the first, and misses one on a busy machine, sends in
 # the next.
-WINDOWS = Windows(register=600.0, send=5.0, release=0.75, waves=30)
+WINDOWS = Windows(register=600.0, send=5.0, release=0.75)
 SCHEMA = Schema(
     columns=(
         Column(name="age", type="integer", bounds=(0.0, 100.0), edges=(30.0, 60.0)),

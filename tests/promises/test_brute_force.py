@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +27,7 @@ import brute_force as brute
 from tiny import SCHEMA, Tiny
 
 from tacit.channels.central import Central
-from tacit.channels.crowd.certify import amplified
+from tacit.channels.crowd.certify import Batch, Evidence, amplified
 from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.federation.local import Federation, local_study
 from tacit.channels.federation.noise_plan import NoisePlan
@@ -339,8 +338,7 @@ def check_crowd(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, channe
 
 
 def check_shuffled(proposal: Proposal) -> None:
-    counts = Counter(dict.fromkeys(proposal.questions, 60))
-    figure = amplified(proposal, counts)
+    figure = amplified(proposal, dict.fromkeys(proposal.questions, Batch(60, 60)), Evidence())
     (hidden,) = figure.answers
     keep = math.exp(hidden.local) / (1 + math.exp(hidden.local))
     worst = max(

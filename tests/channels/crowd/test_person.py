@@ -901,3 +901,18 @@ def test_receipts_in_two_versions_are_a_fraud(study: Rehearsal) -> None:
     scene.tamper = changed(Receipts, lambda r: Receipts(r.stage, {"table-0": b"\0" * 8}))
     with pytest.raises(CheckFailed, match="another receipts"):
         scene.play()
+
+
+def test_a_journal_that_has_not_noted_the_payment_does_not_draw_under_it(study: Rehearsal) -> None:
+    """It is an older copy: what was drawn is in another folder."""
+
+    class Drawn(Purse):
+        def reserve(self, number: int) -> bool:  # type: ignore[override]
+            return True
+
+    scene = Scene(study)
+    person = Person(study.proposal, scene.key, scene.journal, scene.row, Drawn([]))
+    with pytest.raises(Refused, match="an older copy"):
+        next(person.take_part())
+    scene.journal.pin("payment", "begun")  # a crash came between paying and drawing
+    next(Person(study.proposal, scene.key, scene.journal, scene.row, Drawn([])).take_part())

@@ -64,7 +64,7 @@ def study(
         take_part=TakePart(minimum=2, maximum=3, records=records),
         deadlines=Deadlines(gather=60, round=60),
         servers=tuple(
-            Service(name=f"s{i}", address="http://localhost:1", key=f"{i:064x}")
+            Service(name=f"s{i}", address="http://localhost:1", key=f"{i + 1:064x}")
             for i in range(servers)
         ),
         aggregator=Service(name="sum", address="http://localhost:1", key=f"{100:064x}"),

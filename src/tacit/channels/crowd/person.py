@@ -100,7 +100,7 @@ class Person(Reader):
     def take_part(self) -> Script[None]:
         """The whole study. Raises what ends it: Refused, CheckFailed."""
         # The whole promise, before anybody hears of us.
-        if self._budget.reserve(0) and not self._answers:
+        if self._budget.reserve(0) and self._journal.pinned("payment") is None:
             raise Refused(
                 "answers were drawn under this reservation, and this journal does not hold them: "
                 "it is an older copy. Start with the folder in which they are."
@@ -188,6 +188,7 @@ class Person(Reader):
         cuts = {name: tuple(edges) for name, edges in news.thresholds.items()}
         check_cuts(question, self._proposal.schema, cuts)
         self._check_cost(question)
+        self._journal.pin("payment", "begun")  # a crash from here on loses an answer, and no more
         self._budget.spend(0)
         if self._row is None:
             value = uniform_below(question.values, 1, self._randomness)
