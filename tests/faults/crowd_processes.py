@@ -37,9 +37,9 @@ from tacit.wire.loop import run
 CHILD = Path(__file__).with_name("crowd_child.py")
 PEOPLE, RELAYS, EPSILON = 30, 5, 2.0
 PERSON = "person"  # the one that is a process
-# A wave takes 8 seconds. Whoever has sent in the first, and misses one on a busy machine, sends in
-# the next.
-WINDOWS = Windows(register=600.0, send=5.0, release=0.75)
+# Long enough for a busy machine: who misses the issuing of tokens, or the first wave, has no answer
+# that arrives.
+WINDOWS = Windows(register=600.0, send=8.0, release=2.0)
 SCHEMA = Schema(
     columns=(
         Column(name="age", type="integer", bounds=(0.0, 100.0), edges=(30.0, 60.0)),

@@ -98,7 +98,7 @@ def test_the_collector_is_killed_at_every_turn(study: Crowd) -> None:
 
 def test_a_person_is_killed_at_every_turn(tmp_path: Path) -> None:
     """Her answer is randomised once, paid for once, and counts once."""
-    with crowd(tmp_path, replace(WINDOWS, send=15.0)) as study:  # for her to come back in time
+    with crowd(tmp_path, replace(WINDOWS, send=30.0)) as study:  # for her to come back in time
         study.start_all()
         people = People(study.proposal, study.people[1:])
         reports = set()
