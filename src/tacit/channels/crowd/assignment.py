@@ -161,11 +161,11 @@ def wave_digest(drawing: str, wave: Wave) -> str:
 
 def context_of(drawing: str, wave: Wave, batch: str) -> bytes:
     """What a packet is made for: one batch of one window of sending, as everybody sees it who was
-    shown the same study, roster, lots, relays, thresholds and receipts.
+    shown the same study, roster, lots, relays, thresholds and wave.
 
     A layer can be opened in its own wave and batch only, so a packet cannot come back in a later
     one. And a collector that shows different people different things makes packets that honest
-    relays cannot open: they are mixed with nobody, and their owners miss the receipts.
+    relays cannot open: they are mixed with nobody, and the next wave tells their owners.
     """
     about = bytes.fromhex(wave_digest(drawing, wave)) + batch.encode()
     return hashlib.sha256(b"tacit crowd context" + about).digest()
