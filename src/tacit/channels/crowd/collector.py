@@ -397,7 +397,7 @@ class Collector:
         asking = self._open_study()
         if self._issued < asking.expected and now < self._progress.closes:
             return
-        asking.expected = self._issued  # whoever has no token sends cover, among the idle
+        asking.expected = self._issued  # people without a token send idle packets
         self._open_wave(Wave(self._stage, 0, now, thresholds=asking.thresholds))
 
     def _end_wave(self, now: float) -> None:
