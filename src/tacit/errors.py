@@ -21,7 +21,12 @@
     │   └── AuditFailed             6   … a mechanism leaks more than it claims
     └── StorageError                7   a disk is full or cannot be written: nothing is lost
 
-    PromiseWarning (UserWarning)        a promise that is legal but unwise
+    TacitWarning (UserWarning)          a result that may not be what its user takes it for
+    ├── PromiseWarning                  … a promise that is legal but unwise
+    ├── RangeWarning                    … columns whose range could not be found privately
+    ├── UtilityWarning                  … a model that will hardly be better than guessing
+    ├── CalibrationWarning              … probabilities that are not calibrated
+    └── PreprocessingWarning            … a step before the fit that read the records without noise
 
 A message says what was asked, what is allowed, and what to do next. It never holds a private value,
 a share, a key or noise. Exceptions also derive from the built-in that Python users expect.
@@ -35,6 +40,7 @@ from __future__ import annotations
 __all__ = [
     "AuditFailed",
     "BudgetExceeded",
+    "CalibrationWarning",
     "CertificateInvalid",
     "CheckFailed",
     "DatasetError",
@@ -43,8 +49,10 @@ __all__ = [
     "Leakage",
     "LedgerTampered",
     "NoRecords",
+    "PreprocessingWarning",
     "PromiseError",
     "PromiseWarning",
+    "RangeWarning",
     "RecordsChanged",
     "Refused",
     "SchemaError",
@@ -52,8 +60,10 @@ __all__ = [
     "StudyStopped",
     "TableError",
     "TacitError",
+    "TacitWarning",
     "Unreachable",
     "UsageError",
+    "UtilityWarning",
 ]
 
 
@@ -76,8 +86,28 @@ class PromiseError(UsageError):
     pass
 
 
-class PromiseWarning(UserWarning):
+class TacitWarning(UserWarning):
+    """The root of all warnings: what tacit gives, but would not have its user rely on unread."""
+
+
+class PromiseWarning(TacitWarning):
     pass
+
+
+class RangeWarning(TacitWarning):
+    """Names the columns whose range is not known well enough, and what to do."""
+
+
+class UtilityWarning(TacitWarning):
+    """The promise, the number of records and the width leave little but noise."""
+
+
+class CalibrationWarning(TacitWarning):
+    """Predicted probabilities are too sure, or not sure enough, at this size."""
+
+
+class PreprocessingWarning(TacitWarning):
+    """A step was fitted on the records without noise: the promise does not cover it."""
 
 
 class InputError(TacitError, ValueError):
