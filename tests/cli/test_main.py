@@ -102,9 +102,11 @@ def test_the_drawn_tree_is_the_real_one() -> None:
     real = {
         name: str(getattr(errors, name).exit_code)
         for name in errors.__all__
-        if name not in {"TacitError", "PromiseWarning"}
+        if name != "TacitError" and issubclass(getattr(errors, name), errors.TacitError)
     }
     assert drawn == real
+    warned = set(re.findall(r"[├└]── (\w+Warning)\b", errors.__doc__ or ""))
+    assert warned | {"TacitWarning"} == {name for name in errors.__all__ if "Warning" in name}
 
 
 def test_modules_run(tmp_path: Path) -> None:
