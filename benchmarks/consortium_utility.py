@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shared_parts.probabilities import Quality, quality, quality_rows
 from tacit.channels.federation.local import Federation
 from tacit.cli.bench import Row
 from tacit.cli.plot_panels import Line, Panel, plot_panels
@@ -57,6 +58,7 @@ SPLITS = {
 }
 EVEN, SERVERS, DELTA = "20 %", 2, 1e-6
 RUNS, FEDERATED_RUNS = 200, 3
+QUALITIES = 20  # draws whose calibration slope and log loss are measured
 ATTRIBUTES = 14  # ones in a row of a9a, at most: its length is at most the root
 JUDGED = (0.1, 0.4)
 FOLDER = Path("bench")
@@ -80,13 +82,17 @@ Part = tuple[Any, Any]
 
 
 class Point(NamedTuple):
-    """One method at one place: the test error of each run. The federation has no penalty."""
+    """One method at one place: the test error of each run. The federation has no penalty.
+
+    qualities   of the first runs at ε that is judged: calibration slope and log loss
+    """
 
     method: str
     split: str
     epsilon: float
     penalty: float | None
     runs: tuple[float, ...]
+    qualities: tuple[Quality, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -116,13 +122,15 @@ def averaged(data: Dataset, say: Say) -> list[Point]:
     def runs(method: str, split: str, epsilon: float, penalty: float, start: Reals) -> Point:
         mechanism = noise_of(method, penalty, epsilon, SPLITS[split], len(start))
         drawn = noisy(mechanism, start, f"{method} {split} {epsilon} {penalty}")
-        return Point(method, split, epsilon, penalty, errors(drawn, test))
+        shown = method == NORMAL and epsilon in JUDGED
+        sure = qualities(drawn[:QUALITIES], test) if shown else ()
+        return Point(method, split, epsilon, penalty, errors(drawn, test), sure)
 
     for penalty in PENALTIES:
         say(f"λ = {penalty:g}: training, then {RUNS} draws for each ε …")
         pooled = LogisticOutput(penalty).train(*train)
-        exact = errors(pooled[None, :], test)
-        whole = [Point(EXACT, EVEN, epsilon, penalty, exact) for epsilon in EPSILONS]
+        exact, sure = errors(pooled[None, :], test), qualities(pooled[None, :], test)
+        whole = [Point(EXACT, EVEN, epsilon, penalty, exact, sure) for epsilon in EPSILONS]
         whole += [runs(POOLED, EVEN, epsilon, penalty, pooled) for epsilon in EPSILONS]
         for split, sizes in SPLITS.items():
             parts = partition(train, how=sizes)
@@ -169,19 +177,28 @@ def errors(weights: Reals, test: Part) -> tuple[float, ...]:
     return tuple(np.mean(said != test[1][:, None], axis=0).tolist())
 
 
+def qualities(weights: Reals, test: Part) -> tuple[Quality, ...]:
+    """How sure each row of weights is, beside how often it is right."""
+    return tuple(quality(scores, test[1]) for scores in (test[0] @ weights.T).T)
+
+
 def federated(data: Dataset, say: Say) -> list[Point]:
     X, y = (np.ascontiguousarray(part) for part in data.arrays("train"))
     unseen, truth = data.arrays("test")
     holders = [ArrayRecords(*part) for part in partition((X, y), how=SPLITS[EVEN])]
 
-    def error(epsilon: float, run: int) -> float:
+    def tested(epsilon: float, run: int) -> Quality:
         say(f"federation: ε = {epsilon:g}, run {run + 1} of {FEDERATED_RUNS} …")
         channel = Federation(SERVERS, randomness=lambda *at: SeededRandomness(f"{run} {at}"))
         outcome = channel.run(Logistic(), holders, data.schema, promised(SUMMED, epsilon))
-        return float(np.mean(outcome.model.predict(unseen) != truth))
+        return quality(outcome.model.scores(unseen), truth)
 
-    found = {e: tuple(error(e, run) for run in range(FEDERATED_RUNS)) for e in FEDERATED}
-    return [Point(SUMMED, split, e, None, runs) for split in SPLITS for e, runs in found.items()]
+    found = {e: tuple(tested(e, run) for run in range(FEDERATED_RUNS)) for e in FEDERATED}
+    return [
+        Point(SUMMED, split, epsilon, None, tuple(run.error for run in runs), runs)
+        for split in SPLITS
+        for epsilon, runs in found.items()
+    ]
 
 
 def _ball(arrays: Part) -> Part:
@@ -205,6 +222,16 @@ def judged(points: Sequence[Point]) -> Iterator[Row]:
                 mine, theirs = (best(points, method, split, epsilon) for method in (ours, peer))
                 what = f"smallest {split}, ε = {epsilon:g}: test error of {_named(mine)}"
                 yield Row(what, mine.mean, theirs.mean, _named(theirs), 1.0, at_most=True)
+            yield from sure(points, split, epsilon)
+
+
+def sure(points: Sequence[Point], split: str, epsilon: float) -> Iterator[Row]:
+    """Beside the errors: calibration slope and log loss, shown. Averages are not calibrated."""
+    exact = best(points, EXACT, split, epsilon)
+    for method in (NORMAL, SUMMED):
+        point = best(points, method, split, epsilon)
+        head = f"smallest {split}, ε = {epsilon:g}, {_named(point)}"
+        yield from quality_rows(head, point.qualities, (_named(exact), exact.qualities[0].loss))
 
 
 def _named(point: Point) -> str:

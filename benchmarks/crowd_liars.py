@@ -60,7 +60,8 @@ def rows(say: Say, quick: bool = False) -> Iterator[Row]:
     with threadpool_limits(1):  # matrices of a few cells: threads only wait for one another
         for problem in (adult(say), oulad(say)):
             points = measured(problem, QUICK if quick else RUNS, say)
-            say(f"{problem.name}, no privacy: AUC {without_privacy(problem):.3f}; guessing: 0.5")
+            best = auc(without_privacy(problem), _truth(problem))
+            say(f"{problem.name}, no privacy: AUC {best:.3f}; guessing: 0.5")
             for line in table_lines(points):
                 say(line)
             yield from judged(points, barred=not quick)

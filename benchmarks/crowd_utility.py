@@ -19,9 +19,10 @@ that she sends, added up.
 
 Beside AnonML's plans stands the thesis's own figure: the most that any one attribute is asked for.
 It is smaller than what a person pays, and protects her only if her attributes had nothing to do
-with one another. Groups, edges and the constants of tabulated-bayes were settled once, looking at
-these three public sets; within a run nothing but the randomised answers is looked at. Points and
-picture are left in the folder bench.
+with one another. Beside tacit's AUC stand calibration slope and log loss, shown only. Groups, edges
+and the constants of tabulated-bayes were settled once, looking at these three public sets; within a
+run nothing but the randomised answers is looked at. Points and picture are left in the folder
+bench.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from crowd_parts.problems import Problem, problems, without_edges
+from shared_parts.probabilities import Quality, log_odds, quality, quality_rows
 from tacit.channels.crowd.learning import collected, learn
 from tacit.channels.crowd.plan import Plan, PlanTerms
 from tacit.cli.bench import Row
@@ -90,13 +92,17 @@ Reals = NDArray[np.float64]
 
 
 class Point(NamedTuple):
-    """One method at one place: the AUC of each run, and the thesis's figure for its plan."""
+    """One method at one place: the AUC of each run, and the thesis's figure for its plan.
+
+    qualities   of each run: error, calibration slope and log loss
+    """
 
     problem: str
     method: str
     epsilon: float
     attribute_epsilon: float
     runs: tuple[float, ...]
+    qualities: tuple[Quality, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -118,9 +124,10 @@ def rows(say: Say) -> Iterator[Row]:
 
 
 def measured(problem: Problem, say: Say) -> list[Point]:
-    exact = without_privacy(problem)
+    scores = without_privacy(problem)
+    exact, best = auc(scores, _truth(problem)), (quality(scores, _truth(problem)),)
     say(f"{problem.name}: {problem.train.rows:,} people; no privacy: AUC {exact:.4f}")
-    found = [Point(problem.name, EXACT, epsilon, epsilon, (exact,)) for epsilon in BARS]
+    found = [Point(problem.name, EXACT, epsilon, epsilon, (exact,), best) for epsilon in BARS]
     for method in PLANS:
         for epsilon in BARS:
             point = studied(problem, method, epsilon)
@@ -137,7 +144,7 @@ def studied(problem: Problem, method: str, epsilon: float) -> Point:
     terms, learner = PLANS[method]
     schema = problem.schema if method == OURS else without_edges(problem.schema)
     people = Batch(schema, problem.train.columns, problem.train.rows)
-    runs, shown = [], 0.0
+    runs, qualities, shown = [], [], 0.0
     for run in range(RUNS[problem.name]):
         about = f"{problem.name} {method} {epsilon} {run}"
         seed = hashlib.sha256(about.encode()).digest()
@@ -148,16 +155,18 @@ def studied(problem: Problem, method: str, epsilon: float) -> Point:
         assert said is not None
         assert said.scores is not None
         runs.append(auc(said.scores[:, 1], _truth(problem)))
+        qualities.append(quality(log_odds(said.scores), _truth(problem)))
         shown = max(shown, plan.attribute_epsilon)
-    return Point(problem.name, method, epsilon, shown, tuple(runs))
+    return Point(problem.name, method, epsilon, shown, tuple(runs), tuple(qualities))
 
 
-def without_privacy(problem: Problem) -> float:
+def without_privacy(problem: Problem) -> Reals:
+    """The scores of those who are judged by."""
     from sklearn.linear_model import LogisticRegression
 
     train = Encoder(problem.schema, interval="symmetric").encode(problem.train)
     model = LogisticRegression(max_iter=1000).fit(train.X, train.y)
-    return auc(model.decision_function(_vectors(problem, problem.schema)), _truth(problem))
+    return np.asarray(model.decision_function(_vectors(problem, problem.schema)))
 
 
 def _vectors(problem: Problem, schema: Schema) -> Reals:
@@ -196,6 +205,9 @@ def judged(points: Sequence[Point]) -> Iterator[Row]:
         else:
             for method in PLANS:
                 yield Row(f"{what} {method}", by[method, epsilon].mean, exact.mean, EXACT, 0.0)
+        if ours.qualities:
+            head = f"{ours.problem}, ε = {epsilon:g}, {OURS}"
+            yield from quality_rows(head, ours.qualities, (EXACT, exact.qualities[0].loss))
 
 
 def write_points(points: Sequence[Point], path: Path) -> None:

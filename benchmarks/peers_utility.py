@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from threadpoolctl import threadpool_limits
 
@@ -34,10 +35,12 @@ from peers_parts.newcomers import Arrival, Attack, arrivals, attacks, from_withi
 from peers_parts.page import Baselines, baselines, written
 from peers_parts.problems import PEERS, Problem
 from peers_parts.sweeps import Result, Sweep, sweeps
+from shared_parts.probabilities import quality_rows
 from tacit.cli.bench import Row
 from tacit.errors import UsageError
 
 FOLDS, QUICK_FOLDS = 10, 2
+NO_NOISE = 1e6  # as an ε
 JUDGED = Setting(CORRECTED, 1.0, RULE, 50, 66, 50)
 ACCURACY, SPREAD, SECONDS, LOST = 0.85, 0.01, 10.0, 0.02  # the bars
 COLUMNS = (
@@ -118,6 +121,16 @@ def judged(lab: Lab) -> Iterator[Row]:
     spread = outcome.between_peers
     yield Row(f"{what} deviation between peers", spread, SPREAD, "the bar", 1.0, at_most=True)
     yield Row(f"{what} seconds for all folds", took, SECONDS, "the bar", 1.0, at_most=True)
+    yield from calibrated(lab, what)
+
+
+def calibrated(lab: Lab, what: str) -> Iterator[Row]:
+    """How sure the published models are, beside how often they are right. Nothing calibrates them,
+    so this is shown, and stated in the guide."""
+    qualities = lab.qualities(JUDGED)
+    without = lab.qualities(replace(JUDGED, epsilon=NO_NOISE))
+    loss = fmean(q.loss for q in without)
+    yield from quality_rows(f"{what} published model", qualities, ("the average, no noise", loss))
 
 
 def compared(results: Sequence[Result]) -> Iterator[Row]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from federation_parts.vectors import Reals, giving, key_of, study_of, vector_of
-from tacit.channels.federation.aggregator import Aggregator, Phase
+from tacit.channels.federation.aggregator import Aggregator
 from tacit.channels.federation.holder import Holder
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.phases import Phase
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
 from tacit.channels.roles.budget import NoBudget

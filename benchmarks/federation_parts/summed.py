@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.local import Federation
-from tacit.channels.studies.reckoned import reckoned
 from tacit.crypto.prg import Randomness, SeededRandomness
 from tacit.data import Schema
 from tacit.data.partitions import partition
@@ -24,6 +23,7 @@ from tacit.programs.files import to_bytes
 from tacit.programs.holding import Holding
 from tacit.programs.levels import Levels
 from tacit.programs.program import Plan, Program
+from tacit.programs.reckoned import reckoned
 
 __all__ = ["Integers", "Mechanisms", "Noise", "by_servers", "check_federated", "summed"]
 

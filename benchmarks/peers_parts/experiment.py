@@ -13,6 +13,7 @@ from scipy.special import expit
 from peers_parts.aggregation import Aggregation, as_published, joint
 from peers_parts.problems import Fold, Problem
 from peers_parts.training import trained
+from shared_parts.probabilities import Quality, quality
 from tacit.channels.peers.advice import suggested
 from tacit.channels.peers.ensemble import decided, tally
 from tacit.crypto.prg import SeededRandomness
@@ -139,6 +140,18 @@ class Lab:
         source = SeededRandomness(f"{setting} {number}")
         groups = self.groups(setting, number)
         return np.array([aggregation.average(vectors[group], source) for group in groups])
+
+    def qualities(self, setting: Setting) -> list[Quality]:
+        """Error, calibration slope and log loss of each published model, in all folds."""
+        chosen = setting.with_penalty(self.features(setting.method).shape[1])
+        aggregation = self.aggregation(chosen)
+        found = []
+        for number in range(self.folds):
+            test = self.fold(chosen, number).test
+            X, y = self.features(chosen.method)[test], self.problem.y[test]
+            scores = X @ self.published(chosen, aggregation, number).T
+            found += [quality(column, y) for column in scores.T]
+        return found
 
     def _run(self, setting: Setting, aggregation: Aggregation, number: int) -> Reals:
         test = self.fold(setting, number).test

@@ -72,6 +72,7 @@ class TacitError(Exception):
 
     exit_code = 1
     final = False  # whether a holder that meets it can never go on
+    statement = ""  # what a peer has signed of it, for others to check (channels/roles/standing.py)
 
 
 class InternalFault(TacitError, RuntimeError):

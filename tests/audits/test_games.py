@@ -60,6 +60,7 @@ def test_the_claim_holds_and_half_the_noise_is_caught(name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(2400)  # hundreds of federations of a hundred rounds each, on a busy machine
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", WHITE_BOX_TARGETS)
 def test_as_tacit_audit_plays_it(name: str) -> None:

@@ -15,7 +15,6 @@ from tacit.channels.federation.local import local_study
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.peers.purse import LedgerPurse
 from tacit.channels.roles.budget import LedgerBudget
-from tacit.channels.studies.study import Online
 from tacit.crypto.signing import SigningKey
 from tacit.data.digests import digests_of, digests_of_arrays
 from tacit.data.records import ArrayRecords, TableRecords
@@ -81,8 +80,8 @@ def test_a_holder_that_crashed_before_its_records_were_noted(
 def window(ledger: Ledger, tmp_path: Path) -> Callable[[str, str, Path], object]:
     """One window of an online study over a file, for an outbox of its own."""
     keys = [SigningKey.generate() for _ in range(3)]
-    study = local_study(KMeans(2, 3), 2, SCHEMA, PROMISE, keys)
-    study = msgspec.structs.replace(study, name="online", online=Online(windows=3))
+    study = local_study(KMeans(2, 3), 2, SCHEMA, PROMISE, keys, windows=3)
+    study = msgspec.structs.replace(study, name="online")
 
     boxes: dict[str, Outbox] = {}
 

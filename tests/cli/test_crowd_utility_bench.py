@@ -52,10 +52,11 @@ def test_auc_is_scikit_learns(module: Any) -> None:
 def test_every_plan_learns_and_keeps_to_epsilon(module: Any) -> None:
     module.RUNS["Adult"] = 1
     tiny = problem(module)
-    assert module.without_privacy(tiny) > 0.9
+    assert module.auc(module.without_privacy(tiny), module._truth(tiny)) > 0.9
     for method in module.PLANS:
         point = module.studied(tiny, method, 8.0)
         assert point.mean > 0.6
+        assert len(point.qualities) == len(point.runs)
         assert point.attribute_epsilon <= 8.0
     ours = module.studied(tiny, module.OURS, 8.0)
     assert ours.mean > 0.85

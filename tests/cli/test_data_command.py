@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tacit import children
+from tacit.cli.main import main
 from tacit.data import Schema, derive
 
 TEXT = "age,town\n31,Ulm\n77,Bonn\n"
@@ -117,3 +118,69 @@ def test_describe_asks_at_a_terminal(home: Path) -> None:
     assert document["todo"] == {"town": "categories"}
     assert document["schema"]["columns"]["age"]["bounds"] == [0, 120]
     assert "not understood" in done.stderr
+
+
+LABEL_SCHEMAS = {
+    "number": 'type = "number"\nbounds = [0, 9]',
+    "boolean": 'type = "boolean"',
+    "three": 'type = "category"\ncategories = ["0", "1", "2"]',
+    "one": 'type = "category"\ncategories = ["1"]',
+    "none": None,
+}
+FITS = {
+    "logistic": {"boolean", "three"},
+    "linear-regression": {"number", "boolean"},
+    "averaged-logistic": {"boolean"},
+    "pca": set(LABEL_SCHEMAS),
+}
+
+
+@pytest.mark.parametrize("kind", LABEL_SCHEMAS)
+@pytest.mark.parametrize("program", FITS)
+def test_check_says_what_a_program_wants_of_a_label(
+    program: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label, table, schema = LABEL_SCHEMAS[kind], tmp_path / "t.csv", tmp_path / "s.toml"
+    text = '[columns.x]\ntype = "number"\nbounds = [0, 1]\n'
+    if label is not None:
+        text += f'\n[columns.y]\n{label}\nrole = "label"\n'
+    schema.write_text(text)
+    table.write_text("x,y\n0.5,1\n" if label is not None else "x\n0.5\n")
+    words = ["data", "check", str(table), "--schema", str(schema), "--program", program]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["valid"] == (kind in FITS[program]), document
+    assert left.value.code == (0 if kind in FITS[program] else 3)
+
+
+BROKEN = {
+    "semicolons": b"x;y\n0.5;1\n",
+    "tabs": b"x\ty\n0.5\t1\n",
+    "utf-16": "x,y\n0.5,1\n".encode("utf-16"),
+    "empty": b"",
+    "header alone": b"x,y\n",
+    "latin-1": "x,y\n0.5,é\n".encode("latin-1"),
+    "twice": b"x,y,x\n0.5,1,2\n",
+    "zeros": b"\x00" * 50,
+    "no column of ours": b"a,b\n1,2\n",
+    "open quote": b'x,y\n0.5,"1\n0.6,2\n',
+    "random": bytes(range(256)),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_check_of_what_is_hardly_a_table(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is said what is wrong, of this file, and never an internal fault."""
+    table, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    schema.write_text(
+        '[columns.x]\ntype = "number"\nbounds = [0, 1]\n\n[columns.y]\ntype = "integer"\n'
+        "bounds = [0, 9]\n"
+    )
+    table.write_bytes(BROKEN[what])
+    with pytest.raises(SystemExit) as left:
+        main(["data", "check", str(table), "--schema", str(schema)])
+    assert left.value.code == 3
+    assert str(table) in "".join(capsys.readouterr().err.split())

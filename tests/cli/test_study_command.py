@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def test_new_writes_a_signed_study(tacit: Any) -> None:
     assert result.document["author"] == author
     assert result.document["digest"] == study.digest
     assert result.document["fingerprints"]["a"] == fingerprint("d" * 64)
-    assert study.rounds == 103  # computed from the plan
+    assert study.rounds == 110  # computed from the plan
     assert study.chosen.settings == {"penalty": 3}
     assert str(study.promise) == "ε = 1, δ = 1e-07 per holder (replace)"
     assert (study.noise.policy, study.noise.honest) == ("honest", 2)
@@ -152,12 +153,12 @@ def test_new_without_a_terminal_names_what_is_missing(tacit: Any) -> None:
         ({"set": "speed"}, "KEY=VALUE"),
         ({"schema": "none.toml"}, "no such file"),
         ({"epsilon": "-1"}, "above 0"),
-        ({"windows": "200"}, "at most 103"),
+        ({"windows": "0"}, "at least one"),
         ({"windows": "2", "adjacency": "replace"}, "two windows cost more"),
         ({"unit": "person"}, "--holders-per-person"),
         ({"unit": "person", "holders_per_person": "0"}, "x>=1"),
         ({"holders_per_person": "2"}, 'goes with unit = "person"'),
-        ({"records": str(2**45)}, "lower records"),
+        ({"records": str(2**60)}, "lower records"),
     ],
 )
 def test_new_writes_nothing_that_is_wrong(tacit: Any, changes: Any, words: str) -> None:
@@ -237,9 +238,9 @@ def test_check_says_who_signed_what(tacit: Any, written: Path) -> None:
     [
         ("epsilon = 1.0", "epsilon = 2.0", 6, "changed after signing"),
         ("epsilon = 1.0", "epsilon = 0", 3, "study.toml, [promise]"),
-        ("rounds = 103", "rounds = 99", 3, "write rounds = 103"),
+        ("rounds = 110", "rounds = 99", 3, "write rounds = 110"),
         ('name = "logistic"', 'name = "magic"', 3, "not installed"),
-        ("records = 100000", "records = 100000000000000", 3, "lower records"),
+        ("records = 100000", "records = 1000000000000000000", 3, "lower records"),
         ("[deadlines]", "[deadline]", 3, "unknown 'deadline'"),
         ("[signature]", "[aggregators]", 3, "unknown 'aggregators'"),
     ],
@@ -317,7 +318,124 @@ def test_sign_after_editing(tacit: Any, written: Path) -> None:
 
 
 def test_sign_refuses_what_cannot_run(tacit: Any, written: Path) -> None:
-    written.write_text(written.read_text().replace("rounds = 103", "rounds = 7"))
+    written.write_text(written.read_text().replace("rounds = 110", "rounds = 7"))
     text = written.read_text()
     assert tacit("sign", "study.toml").code == 3
     assert written.read_text() == text
+
+
+# ── the holder's own table ──
+
+
+def test_check_lists_all_that_is_wrong_with_a_table(tacit: Any, written: Path) -> None:
+    Path("mine.csv").write_text("age,ill\nforty,no\n40,perhaps\n41,yes\n42,perhaps\n")
+    result = tacit("check", str(written), "--data", "mine.csv")
+    assert result.code == 3
+    assert "column 'age', row 1: is not a number." in result.err
+    assert "column 'ill', row 2: is not one of the 2 values in the schema. (2 rows in all)" in (
+        result.err
+    )
+    assert "2 problem(s) were found in 4 rows." in result.err
+    document = tacit("check", str(written), "--data", "mine.csv", "--json").document
+    assert not document["valid"]
+    assert [p["count"] for p in document["data"]["problems"]] == [1, 2]
+    assert document["digest"] == Study.load(written).digest
+
+
+def test_check_of_a_good_table(tacit: Any, written: Path) -> None:
+    Path("mine.csv").write_text("age,ill\n40,no\n")
+    result = tacit("check", str(written), "--data", "mine.csv")
+    assert result.code == 0
+    assert "1 records, nothing is wrong" in result.out
+    assert "is a valid study" in result.out
+    assert tacit("check", str(written), "--data", "mine.csv", "--json").document["valid"]
+
+
+def test_check_of_a_table_with_too_many_records(tacit: Any) -> None:
+    assert tacit("new", "study.toml", *flags(records="2")).code == 0
+    Path("mine.csv").write_text("age,ill\n" + "40,no\n" * 3)
+    result = tacit("check", "study.toml", "--data", "mine.csv")
+    assert result.code == 3
+    assert "has 3 records; the study takes 1 to 2" in result.err
+
+
+def test_the_unsigned_study_can_be_checked_before_anybody_signs(tacit: Any, written: Path) -> None:
+    text = written.read_text()
+    written.write_text(text[: text.index("[signature]")])
+    Path("mine.csv").write_text("age,ill\nforty,no\n")
+    result = tacit("check", str(written), "--data", "mine.csv")
+    assert result.code == 3
+    assert "is not a number" in result.err
+
+
+def test_a_study_of_ten_billion_records_can_be_checked(tacit: Any) -> None:
+    words = flags(program="linear-regression", records=str(10**10), schema="numbers.toml")
+    Path("numbers.toml").write_text(
+        SCHEMA.replace('"category"', '"number"').replace(
+            'categories = ["no", "yes"]', "bounds = [0, 1]"
+        )
+    )
+    assert tacit("new", "study.toml", *words).code == 0
+    assert tacit("check", "study.toml").code == 0
+
+
+# ── status ──
+
+
+def own_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    from tacit.cli.keys import key_named
+
+    monkeypatch.setenv("TACIT_HOME", str(tmp_path / "home"))
+    return key_named("holder").public_key
+
+
+def test_status_without_an_aggregator_says_what_was_noted_here(
+    tacit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.channels.roles.folders import study_folder
+
+    key = own_key(monkeypatch, tmp_path)
+    words = [
+        w.replace("d" * 64, key) for w in flags(aggregator=f"sum=https://127.0.0.1:1={'c' * 64}")
+    ]
+    assert tacit("new", "study.toml", *words).code == 0
+    result = tacit("status", "study.toml", "--json")
+    assert result.code == 0
+    assert result.document["role"] == "holder-a"
+    assert not result.document["reached"]
+    assert result.document["own"] is None
+    folder = study_folder(tmp_path / "home", Study.load("study.toml"), "holder-a")
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text(
+        '{"time": "2026-01-02T03:04:05.678+00:00", "event": "shares sent", "round": 2}\n{"ev'
+    )
+    result = tacit("status", "study.toml")
+    assert "does not answer" in result.out
+    assert re.search(
+        r"last, at 2026-01-0\d \d\d:\d\d:\d\d \S+: shares sent", result.out
+    )  # with the zone
+
+
+def test_status_is_for_those_who_have_a_part(tacit: Any, written: Path) -> None:
+    result = tacit("status", str(written))
+    assert result.code == 2
+    assert "has no part in study" in result.err
+
+
+def test_what_the_program_wants_of_a_label_is_listed_with_the_rest(
+    tacit: Any, written: Path
+) -> None:
+    """All at once: the schema's label does not fit the program, and the table not the schema."""
+    text = written.read_text()
+    start = text.index("[schema.columns.ill]")
+    end = text.index("\n\n", start)
+    number = '[schema.columns.ill]\ntype = "number"\nbounds = [0.0, 1.0]\nrole = "label"'
+    written.write_text(text[:start] + number + text[end:])
+    Path("mine.csv").write_text("age,ill\nforty,0.5\n40,perhaps\n")
+    result = tacit("check", str(written), "--data", "mine.csv")
+    assert result.code == 3
+    assert "label 'ill' is a number: give it edges" in result.err
+    assert "column 'age', row 1: is not a number." in result.err
+    assert "column 'ill', row 2: is not a number." in result.err
+    assert "3 problem(s)" in result.err
+    assert "perhaps" not in result.err  # values are private

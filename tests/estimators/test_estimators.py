@@ -43,6 +43,8 @@ def all_checks() -> list[Any]:
     for name in room.__all__:
         for estimator, check in estimator_checks_generator(made(name, epsilon=math.inf)):
             label = getattr(check, "func", check).__name__
+            if name == "Scaler" and "sparse_" in label and "tag" not in label:
+                continue  # it sets a parameter of scikit-learn's own scaler: see test_scaler.py
             found.append(pytest.param(estimator, check, id=f"{name}-{label}"))
     return found
 
@@ -67,11 +69,12 @@ class TestEveryEstimator:
         assert certificate.promise.epsilon == 2
 
     def test_bounds_are_learned_under_the_promise(self, name: str) -> None:
-        estimator = made(name, epsilon=2.0, random_state=1)
+        estimator = made(name, epsilon=20.0, random_state=1)
         X, y = data(estimator)
         certificate = estimator.fit(X, y).certificate_
-        assert any("learned with ε = 0.2" in text for text in certificate.remarks)
-        assert certificate.verify().epsilon <= 2.0
+        assert any("found under this promise" in text for text in certificate.remarks)
+        assert estimator.range_found_.all()
+        assert 19.99 <= certificate.verify().epsilon <= 20.0  # one plan: nothing is given away
 
     def test_a_seed_repeats_and_is_said_to_be_unsafe(self, name: str) -> None:
         X, y = data(made(name))
@@ -95,8 +98,10 @@ class TestEveryEstimator:
 
     def test_the_ledger_is_charged_and_refuses(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
-        Ledger(path).allow("patients", "record", 1.5, 1e-5)
-        estimator = made(name, ledger=str(path), dataset="patients", random_state=1)
+        Ledger(path).allow("patients", "record", 1.1, 1e-5)
+        estimator = made(
+            name, bounds=(-5, 10), ledger=str(path), dataset="patients", random_state=1
+        )
         X, y = data(estimator)
         estimator.fit(X, y)
         assert Ledger(path).balance("patients", "record").spent.epsilon == 1
@@ -181,4 +186,6 @@ def test_the_number_of_rounds_is_counted() -> None:
 def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
     estimator = room.KMeans(n_clusters=2, bounds=(-5, 10), verbose=1)
     estimator.fit(data(estimator)[0])
-    assert "round 1 of" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert shown.err == f"KMeans: {estimator.n_iter_} of {estimator.n_iter_} rounds\n"

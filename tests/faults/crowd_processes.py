@@ -25,6 +25,7 @@ from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.crowd.propose import Draft
 from tacit.channels.crowd.terms import CrowdTerms, Group, RelayCard, Route, Windows
 from tacit.channels.roles.budget import NoBudget
+from tacit.channels.roles.folders import study_folder
 from tacit.channels.roles.store import MEMORY
 from tacit.crypto.blind_signatures import Blinded
 from tacit.crypto.onion import OnionKey
@@ -76,7 +77,8 @@ class Crowd(Roles):
 
     def folder(self, name: str) -> Path:
         kinds = {"collector": "collector", PERSON: "person-holder"}
-        return self.root / name / "studies" / f"{NAME}-{kinds.get(name, f'relay-{name}')}"
+        role = kinds.get(name, f"relay-{name}")
+        return study_folder(self.root / name, self.proposal, role)
 
     # ── what is there at the end ──
 

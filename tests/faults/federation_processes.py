@@ -24,6 +24,8 @@ import pyarrow
 from numpy.typing import NDArray
 
 from tacit import children
+from tacit.channels.federation.noise_plan import NoisePlan
+from tacit.channels.roles.folders import study_folder
 from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
@@ -157,7 +159,7 @@ class Roles:
 
     def folder(self, name: str) -> Path:
         kinds = {"aggregator": "aggregator", **{s: f"server-{s}" for s in SERVERS}}
-        return self.root / name / "studies" / f"{NAME}-{kinds.get(name, f'holder-{name}')}"
+        return study_folder(self.root / name, self.study, kinds.get(name, f"holder-{name}"))
 
     def events(self, name: str) -> list[Event]:
         path = self.folder(name) / "events.jsonl"
@@ -299,7 +301,7 @@ def written(
     return Study(
         name=NAME,
         question="Where are the places?",
-        rounds=planned_rounds(program, SCHEMA, PROMISE),
+        rounds=planned_rounds(program, SCHEMA, PROMISE, windows),
         chosen=Chosen(
             name=program.name, version=program.version, settings={"clusters": 3, "rounds": rounds}
         ),
@@ -330,7 +332,7 @@ def expected_model(
     program, promise = study.program(), study.promise
     encoder = program.encoder(study.schema)
     state = study.first_state()
-    levels = [study.levels() for _ in study.servers]
+    plans = [NoisePlan(study) for _ in study.servers]
     for number, records in enumerate(of_round, start=1):
         query = program.asked(state, study.plan().stage(number).query)
         assert query is not None
@@ -338,12 +340,7 @@ def expected_model(
         holding = Holding(program, study.first_state(), table, promise, Serial().map_sum)
         total = holding.sum(state, query)
         for place in range(len(study.servers)):
-            online = study.online is not None
-            mechanisms = (
-                study.window_levels(number).charge(1, query)
-                if online
-                else levels[place].charge(number, query)
-            )
+            mechanisms = plans[place].charge(number, query)
             seed = seed_of(lives[place].get(number, 1))
             source = SeededRandomness(f"{seed} server {place} round {number}")
             for (_, slot), mechanism in zip(query.slices(), mechanisms, strict=True):

@@ -102,9 +102,9 @@ class KeptOutbox(Outbox):
     holder: str
     made: Made
 
-    def keep(self, number: int, state: bytes, bodies: Any, used: Any = None) -> None:
+    def keep(self, number: int, state: bytes, bodies: Any, *more: Any, **named: Any) -> None:
         self.made[self.holder, number] = dict(bodies)
-        super().keep(number, state, bodies, used)
+        super().keep(number, state, bodies, *more, **named)
 
 
 class Scene:

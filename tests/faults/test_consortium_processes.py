@@ -246,6 +246,10 @@ def test_who_vanished_in_the_last_step_is_waited_for(tmp_path: Path) -> None:
         stopped = members.running.pop("aggregator")
         assert stopped.popen.wait(60) == UNREACHABLE
         assert "h3 vanished in the last step" in stopped.log.read_text()
+        for name in ("h1", "h2"):  # they have heard of it, and why; started again, they go on
+            told = members.running.pop(name)
+            assert told.popen.wait(60) == UNREACHABLE
+            assert "h3 vanished in the last step" in told.log.read_text()
         members.start_all()
         check_the_end(members)
 

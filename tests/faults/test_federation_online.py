@@ -28,7 +28,7 @@ from tacit.channels.federation.outbox import Outbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs kill -9")
 
-WINDOWS = 3
+WINDOWS, EACH = 3, 2  # rounds of each window
 COUNT = 30  # records of one holder in one window
 
 
@@ -49,20 +49,26 @@ def put_window(roles: Roles, window: int) -> None:
 
 
 def test_three_windows_with_kills_between(tmp_path: Path) -> None:
-    # The program could go on for six rounds: the study has three windows.
-    with federation(tmp_path, rounds=6, round_seconds=3600.0, windows=WINDOWS) as roles:
+    rounds = WINDOWS * EACH
+    with federation(tmp_path, rounds=rounds, round_seconds=3600.0, windows=WINDOWS) as roles:
         put_window(roles, 1)
         roles.start_all()
-        roles.until("aggregator", "round done", round=1)
+        roles.until("aggregator", "window published", window=1)
+        roles.until("h1", "window received", window=1)
 
         roles.kill("h2")  # between two windows
-        roles.start("h2", "kept", 2)
+        roles.start("h2", "kept", 3)
         put_window(roles, 2)
-        roles.until_dead("h2")  # its shares of window 2 are made, and none has left
+        roles.until_dead("h2")  # its first shares of window 2 are made, and none has left
+        roles.start("h2", "kept", 4)
+        roles.until_dead("h2")  # in the midst of window 2, which goes on with the same records
+        roles.kill("aggregator")
+        put(roles, "h2", "3.csv", as_csv(new_records("h2", 3)))  # too late for window 2
+        roles.start("aggregator")
         roles.start("h2")
-        roles.until("aggregator", "round done", round=2)
+        roles.until("aggregator", "window published", window=2)
 
-        for holder in ("h2", "h3"):
+        for holder in ("h3",):
             put(roles, holder, "3.csv", as_csv(new_records(holder, 3)))
         # One file of h1 has grown, and ends with a line that is not complete: not a record yet.
         grown = np.concatenate([new_records("h1", 2), new_records("h1", 3)])
@@ -76,10 +82,11 @@ def test_three_windows_with_kills_between(tmp_path: Path) -> None:
 
 
 def check_records(roles: Roles) -> None:
-    """Each record in its window, and in no other."""
+    """Each record in its window, in all of its rounds, and in no other."""
     windows = [
         np.concatenate([new_records(holder, window) for holder in HOLDERS])
         for window in range(1, WINDOWS + 1)
+        for _ in range(EACH)
     ]
     for name in ("aggregator", *HOLDERS):
         assert roles.model(name) == expected_model(roles.study, windows)
@@ -98,7 +105,7 @@ def check_certificate(roles: Roles) -> None:
     assert sorted(set(parts), key=str) == [f"window {n}" for n in range(1, WINDOWS + 1)]
     part = certificate.participation
     assert part is not None
-    assert (part.holders, part.fewest, part.rounds) == (3, 3, WINDOWS)
+    assert (part.holders, part.fewest, part.rounds) == (3, 3, WINDOWS * EACH)
 
 
 def check_ledger(roles: Roles, holder: str) -> None:

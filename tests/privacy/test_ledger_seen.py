@@ -147,3 +147,21 @@ def test_old_parts_of_different_purposes_add(path: Path) -> None:
     balance = Ledger(path).balance("adult", "record")
     assert balance.reserved.epsilon == Fraction(3, 2)  # study a, study b, the network
     ledger.verify()
+
+
+def test_an_entry_that_another_process_writes_meanwhile_is_no_tampering(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark may be there before the entry was read."""
+    other, read_all = Ledger(path), Ledger._read_all
+    written = []
+
+    def interrupted(ledger: Ledger) -> list[str]:
+        hashes = read_all(ledger)
+        if not written:
+            written.append(other.reserve(Promise(0.1), "adult", "another").commit())
+        return hashes
+
+    monkeypatch.setattr(Ledger, "_read_all", interrupted)
+    assert Ledger(path).balance("adult", "record").spent.epsilon == Fraction("0.6")
+    assert written

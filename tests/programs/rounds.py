@@ -49,7 +49,7 @@ def unshortened(
 
     So whoever is beyond the bound is seen to be.
     """
-    parts = program.map(batch.batch, state, query)
+    parts = program.map(batch.seen(program, state, query), state, query)
     assert not isinstance(parts, np.ndarray)
     return [
         part.within(4 * block.limit, block.norm).rows()

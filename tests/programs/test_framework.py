@@ -267,14 +267,25 @@ class TestCentral:
         ledger.allow("data", "record", 1.0)
         channel = Central(ledger=ledger, randomness=SeededRandomness(4))
         windows = (ArrayRecords(np.ones((100 * i, 1))) for i in (1, 2, 3))
-        outcomes = list(channel.follow(Total(times=3), windows, SCHEMA, Promise(1.0)))
+        outcomes = list(channel.follow(Total(), windows, SCHEMA, Promise(1.0), planned=3))
         assert ledger.balance("data", "record").spent.epsilon == 1  # not 3
         last = outcomes[-1]
-        assert last.model[:, 0] == pytest.approx([100, 200, 300], abs=20)
+        assert [o.model[0, 0] for o in outcomes] == pytest.approx([100, 300, 600], abs=20)
+        assert [o.rounds for o in outcomes] == [1, 2, 3]
         assert [r.part for r in last.certificate.releases] == ["window 1", "window 2", "window 3"]
         assert last.certificate.signed(SigningKey.generate()).verify().epsilon <= 1
         with pytest.raises(BudgetExceeded):  # all records once more would cost again
             channel.run(Total(), ArrayRecords(np.ones((9, 1))), SCHEMA, Promise(0.5))
+
+    def test_windows_that_nobody_can_plan_are_refused(self) -> None:
+        windows = [ArrayRecords(np.ones((9, 1)))] * 2
+        with pytest.raises(UsageError, match="method `windowed`"):
+            next(Central().follow(Total(times=3), windows, SCHEMA, Promise(1.0)))
+        with pytest.raises(UsageError, match="planned=12"):
+            next(Central().follow(Total(), iter(windows), SCHEMA, Promise(1.0)))
+        with pytest.raises(UsageError, match="at least one"):
+            next(Central().follow(Total(), windows, SCHEMA, Promise(1.0), planned=0))
+        assert len(list(Central().follow(Total(), windows, SCHEMA, Promise(1.0), planned=1))) == 1
 
     @pytest.mark.parametrize(
         ("changes", "words"),

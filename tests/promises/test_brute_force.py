@@ -17,7 +17,6 @@ from itertools import combinations as subsets
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -32,7 +31,6 @@ from tacit.channels.crowd.proposal import Proposal
 from tacit.channels.federation.local import Federation, local_study
 from tacit.channels.federation.noise_plan import NoisePlan
 from tacit.channels.selection import Selection
-from tacit.channels.studies.tables import Online
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
 from tacit.engines import Serial
@@ -190,10 +188,10 @@ def run_sums(rules: Sequence[str], promise: Promise, channel: str) -> tuple[Any,
             *_, last = central.follow(program, [pairs[0][0]] * 2, SCHEMA, promise)
         else:
             last = central.run(program, pairs[0][0], SCHEMA, promise)
-        return last.certificate, program, 1 if windows else 2, holders
+        return last.certificate, program, 2, holders
     persons = holders if promise.unit is Unit.PERSON else None
     if windows:
-        return _online(rules, promise), program, 1, holders
+        return _online(rules, promise), program, 2, holders
     honest = 3 if "noise-in-parts" in rules else None
     outcome = Federation(3, honest, holders_per_person=persons).run(
         program, [ours for ours, _ in pairs], SCHEMA, promise
@@ -212,10 +210,9 @@ def _online(rules: Sequence[str], promise: Promise) -> Certificate:
     parts = "noise-in-parts" in rules
     program = Tiny(2, _fine(rules, promise), mixed="mixed-rounds" in rules)
     keys = [SigningKey.generate() for _ in range(4)]
-    study = local_study(program, 3, SCHEMA, promise, keys, 3 if parts else None)
-    study = msgspec.structs.replace(study, online=Online(windows=2)).running(program)
+    study = local_study(program, 3, SCHEMA, promise, keys, 3 if parts else None, windows=2)
     noise = NoisePlan(study)
-    for number in (1, 2):
+    for number in range(1, study.last_round + 1):
         noise.charge(number, study.plan().stage(number).query)
     return _unsigned(promise, noise.releases)
 

@@ -18,6 +18,7 @@ from tacit.data.schema import Schema
 from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.program import Block, Program, Query, Stage, norm_for
+from tacit.programs.windows import over
 
 __all__ = ["SCHEMA", "Tiny", "TinyState"]
 
@@ -68,7 +69,12 @@ class Tiny(Program[TinyState, TinyModel]):
             Block(name, 1, norm, Fraction(1), step, weight)
             for name, norm, weight in zip("ab", norms, weights, strict=True)
         ]
-        return [Stage(Query(tuple(blocks)), self.rounds)]
+        windows = range(min(1, self._windows), self._windows + 1)
+        return [Stage(Query(tuple(blocks)), self.rounds, window=number) for number in windows]
+
+    def windowed(self, windows: int) -> Tiny:
+        """All rounds in every window."""
+        return over(self, windows)
 
     def map(self, batch: Encoded, state: TinyState, query: Query) -> np.ndarray[Any, Any]:
         return batch.X

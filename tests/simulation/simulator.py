@@ -264,6 +264,7 @@ class HolderNode(Node):
     outbox: Any
     silent_until: float = 0.0
     left = False
+    ended: TacitError | None = None  # what it was told that the study has stopped with
 
     def begun(self) -> None:
         self.move(self.life)
@@ -289,7 +290,13 @@ class HolderNode(Node):
         def back(reply: Letter | TacitError) -> None:
             if life != self.life or self.core is None:
                 return
-            self.alive(lambda core: core.told(to, letter, reply))
+            try:
+                self.alive(lambda core: core.told(to, letter, reply))
+            except TacitError as error:
+                if not (isinstance(reply, Letter) and reply.kind == "stopped"):
+                    raise  # nothing but the end of the study may end an honest holder
+                self.ended = error
+                return
             idle = isinstance(reply, TacitError) or reply.kind == "wait"
             self.world.later(0.5 if idle else 0.0, lambda: self.move(life))
 

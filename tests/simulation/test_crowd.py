@@ -113,12 +113,13 @@ def check_traffic(world: World) -> None:
 # ── ten thousand people ──
 
 
-def test_ten_thousand_people() -> None:
+@pytest.mark.parametrize("people", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_thousands_of_people(people: int) -> None:
     """Losses, doubles, forgers, people who come too late, and a relay that vanishes.
 
     Each person costs ten milliseconds of cryptography and nothing else.
     """
-    people, late = 10_000, 3
+    late = 3
     world = World(
         proposed(people, seed=1, release=20.0),
         rows(SCHEMA, people + late, seed=1),

@@ -12,11 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from simulator import Chances, Purse, Run, simulate
+from simulator import KEYS, Chances, Purse, Run, simulate
 
+from tacit.channels.federation.server import Server
 from tacit.channels.roles.budget import LedgerBudget
 from tacit.channels.studies.study import Study
-from tacit.errors import Unreachable
+from tacit.errors import StudyStopped, Unreachable, UsageError
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.ledger import Ledger, Owner, Surroundings
 from tacit.privacy.ledger.owner import Fate
@@ -67,7 +68,7 @@ def check(run: Run, books: bool = True) -> None:
     sets = [[r.holders for r in store.rounds()] for store in run.stores if books]
     everyone: set[str] = set()
     for index in range(study.rounds):
-        chosen = {rounds[index] for rounds in [*sets, core._sets]}
+        chosen = {rounds[index] for rounds in [*sets, core._rounds.sets]}
         assert len(chosen) == 1, "servers summed different holders"
         holders = chosen.pop()
         assert holders is not None
@@ -191,9 +192,10 @@ def _answers_twice(run: Run) -> bool:
     return any(len(answers) > 1 for answers in run.network.partials.values())
 
 
-def test_thousands_of_holders() -> None:
+@pytest.mark.parametrize("holders", [500, pytest.param(2000, marks=pytest.mark.long)])
+def test_thousands_of_holders(holders: int) -> None:
     chances = Chances(lose=0.02, double=0.05, crash=0.0005, silence=0.01, delay=1.0)
-    run = simulate(7, 2000, 2, 1, chances, PROMISES[0], minimum=1000, storm=60.0)
+    run = simulate(7, holders, 2, 1, chances, PROMISES[0], minimum=holders // 2, storm=60.0)
     check(run)
     assert run.aggregator.core.result is not None
 
@@ -243,3 +245,31 @@ def test_real_ledgers_are_charged_what_the_certificate_says(seed: int, tmp_path:
         assert balance.spent.epsilon in (0, certificate.promise.epsilon)
         assert balance.reserved.epsilon == 0
         purse.ledger.verify()
+
+
+REFUSING = 40  # seeds
+
+
+@pytest.mark.parametrize("seed", range(REFUSING))
+def test_a_refusal_under_accidents_ends_it_for_everybody(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One server will not open the second round: nothing is asked for ever, by anybody."""
+    begun, unwilling = Server._begin, KEYS[seed % 2].public_key
+
+    def begin(self: Server, number: int, state: bytes) -> object:
+        if number == 2 and self._key.public_key == unwilling:
+            raise UsageError("a sum could reach 2^70.")
+        return begun(self, number, state)
+
+    monkeypatch.setattr(Server, "_begin", begin)
+    chances = Chances(lose=0.1, double=0.2, crash=0.02, silence=0.02)
+    run = simulate(seed, 3, 2, 3, chances, Promise(1.0, 1e-6))
+    assert isinstance(run.aggregator.core.failure, StudyStopped)
+    stopped = run.world.now
+    run.world.run(lambda: all(node.ended for node in run.holders))
+    for node in run.holders:
+        assert isinstance(node.ended, StudyStopped)
+        assert "has signed why: a sum could reach 2^70." in str(node.ended)
+    # Whoever is not silent or down hears of it at the next question, some seconds later.
+    assert run.world.now - stopped < 300 + run.world.storm

@@ -27,7 +27,6 @@ from tacit.audits.programs import (
     numbers,
     records,
     table_of,
-    trials_of,
 )
 from tacit.audits.selection import selection_game
 from tacit.audits.states import HostileStates, honest_states
@@ -39,7 +38,6 @@ from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.histogram import Histogram
 from tacit.programs.kmeans import KMeans
 from tacit.programs.levels import Levels
-from tacit.programs.program import Plan
 
 __all__ = ["ATTACKS"]
 
@@ -130,19 +128,20 @@ def person_with_several_holders() -> WhiteBox:
 
 def window() -> WhiteBox:
     """A record in one of four windows, each of which has the whole promise; all are seen."""
-    table, windows, own = table_of("k-means", GAUSSIAN), 4, 2
+    plain, windows, own = table_of("k-means", GAUSSIAN), 4, 2
+    table = replace(plain, program=lambda: plain.program().windowed(windows))
+    levels = Levels.planned(table.promise, table.plan.part(own))  # windows are alike
 
     def trial(present: bool, noise: Fraction, randomness: Randomness) -> Heard:
-        program, losses = Watched(table.program()), Losses()
+        program, losses = Watched(plain.program()), Losses()
         batches = [table.records(present and number == own) for number in range(1, windows + 1)]
         channel = channel_of(noise, randomness=randomness)
-        for _ in channel.follow(program, iter(batches), table.schema, table.promise):
+        for _ in channel.follow(program, batches, table.schema, table.promise):
             pass
         for number, (state, noisy) in enumerate(program.heard, start=1):
-            query, stage = table.query(state, number), table.plan.stage(number)
-            levels = Levels.planned(table.promise, Plan((replace(stage, count=1),)))
+            query, here = table.query(state, number), table.plan.place(number)[0]
             seen = steps(noisy, query) - table.known(state, query)
-            moved = table.moved(state, query) if number == own else np.zeros_like(seen)
+            moved = table.moved(state, query) if here == own else np.zeros_like(seen)
             mechanisms = [levels.mechanism(block) for block in query.blocks]
             losses.add_all(mechanisms, seen.astype(np.float64), moved.astype(np.float64))
         return losses.heard()
@@ -157,7 +156,7 @@ def federation() -> WhiteBox:
 def hostile(name: str) -> Callable[[], WhiteBox]:
     def game() -> WhiteBox:
         table = table_of(name, GAUSSIAN)
-        return federation_game(table, HostileStates(table), trials_of(name))
+        return federation_game(table, HostileStates(table), TRIALS)
 
     return game
 

@@ -182,7 +182,7 @@ def steps(total: NDArray[np.float64], query: Query) -> Integers:
     """A decoded sum in whole steps again; exact, as steps are powers of two."""
     found = np.empty(query.length, dtype=np.int64)
     for block, place in query.slices():
-        found[place] = np.rint(total[place] / float(block.grid.step)).astype(np.int64)
+        found[place] = np.rint(total[place] / float(block.sum_grid.step)).astype(np.int64)
     return found
 
 

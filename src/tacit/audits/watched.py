@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,6 +36,11 @@ class Watched(Program[Any, Any]):
     def heard(self) -> list[tuple[Any, NDArray[np.float64]]]:
         return self._heard
 
+    def windowed(self, windows: int) -> Watched:
+        found = copy.copy(self)  # which remembers in the same list
+        found._program = self._program.windowed(windows)
+        return found
+
     def settings(self) -> dict[str, Any]:
         return self._program.settings()
 
@@ -56,6 +62,12 @@ class Watched(Program[Any, Any]):
     def prepare(self, batch: Encoded, first: Any) -> Encoded:
         return self._program.prepare(batch, first)
 
+    def seen_under(self, state: Any, query: Query) -> bytes | None:
+        return self._program.seen_under(state, query)
+
+    def seen(self, batch: Encoded, state: Any) -> Encoded:
+        return self._program.seen(batch, state)
+
     def map(
         self, batch: Encoded, state: Any, query: Query
     ) -> NDArray[np.float64] | Sequence[Contribution]:
@@ -67,6 +79,9 @@ class Watched(Program[Any, Any]):
 
     def result(self, state: Any) -> Any:
         return self._program.result(state)
+
+    def learned_schema(self, schema: Schema, state: Any) -> Schema:
+        return self._program.learned_schema(schema, state)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from tacit.programs.contribute import decoded
 from tacit.programs.holding import Holding
 from tacit.programs.levels import Levels
 from tacit.programs.program import Plan, Program, Query
+from tacit.programs.range_words import range_remarks
+from tacit.programs.ranged import ranged
 
 __all__ = ["TRUST", "Central", "Outcome"]
 
@@ -47,12 +49,17 @@ TRUST = "The holder of the data, who adds the noise. Everyone else sees noisy re
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[S, M]):
-    """A model, the state it was read from, an unsigned certificate of its cost, and its rounds."""
+    """A model, the state it was read from, an unsigned certificate of its cost, and its rounds.
+
+    `schema` is what the model is read with: the one that was given, with the bounds that were found
+    where it says "private".
+    """
 
     model: M
     state: S
     certificate: Certificate
     rounds: int
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,11 @@ class Central:
     def run(
         self, program: Program[S, M], records: Records, schema: Schema, promise: Promise
     ) -> Outcome[S, M]:
-        """Reserve the whole promise, run all rounds, charge it."""
+        """Reserve the whole promise, run all rounds, charge it.
+
+        Where the schema says bounds = "private", records are as `ranged(program, schema)` encodes
+        them (tacit.programs.ranged), and the first rounds find those bounds.
+        """
         planned = None if self.ledger is None else self.planned_cost(program, schema, promise)
         stay = self._remaining(records)
         with self._reserved(promise, program, schema, records, cost=planned) as reservation:
@@ -90,6 +101,7 @@ class Central:
         says it (a selection's choices are not planned)."""
         if self.selection is not None or not promise.is_private:
             return None
+        program = ranged(program, schema)
         plan = self._planned(program, program.init(schema, promise), promise)
         return SpendCost.of(Levels.planned(promise, plan).planned_releases(), promise.adjacency)
 
@@ -102,6 +114,7 @@ class Central:
         reservation: Reservation | None = None,
     ) -> Outcome[S, M]:
         """All rounds, under a reservation that the caller has made."""
+        program = ranged(program, schema)
         state = first = program.init(schema, promise)
         plan = self._planned(program, first, promise)
         choosing, rest = _divided(promise, self.selection, plan)
@@ -122,8 +135,9 @@ class Central:
             if self.progress is not None:
                 self.progress(done, plan.rounds)
         releases = (*levels.releases, *_counted(choices))
-        certificate = self._certificate(program, schema, promise, releases)
-        return Outcome(program.result(state), state, certificate, done)
+        model, learned = program.result(state), program.learned_schema(schema, state)
+        certificate = self._certificate(program, schema, promise, releases, model, learned)
+        return Outcome(model, state, certificate, done, learned)
 
     def follow(
         self,
@@ -131,43 +145,67 @@ class Central:
         windows: Iterable[Records],
         schema: Schema,
         promise: Promise,
-    ) -> Iterator[Outcome[S, M]]:
-        """Online learning: one round per window of new records, each kept to the whole promise.
+        planned: int | None = None,
+    ) -> Iterator[Outcome[Any, M]]:
+        """Online learning: windows of new records, each kept to the whole promise.
 
         A record lies in one window, so the windows compose in parallel: the cost is that of the
         worst, not their sum. Windows must be disjoint; the caller answers for that. Yields the
-        model after each window. UsageError for promises that do not compose so: of a person or a
-        holder, who may be in several windows, and under replace, where a record may change windows.
+        model of all records so far after each window. UsageError for promises that do not compose
+        so: of a person or a holder, who may be in several windows, and under replace, where a
+        record may change windows.
+
+        planned   how many windows there will be, which the rounds of each follow from; by default
+                  as many as `windows` has. Further ones are left alone.
         """
         problem = parallel_problem(promise)
         if problem is not None:
             raise UsageError(f"{problem}.")
         if self.selection is not None:
             raise UsageError("windows are released whole: leave selection out when following.")
-        state = first = program.init(schema, promise)
-        plan = self._planned(program, first, promise)
-        releases: tuple[Release, ...] = ()
+        learned = ranged(program, schema).windowed(_how_many(windows, planned))
+        state = first = learned.init(schema, promise)
+        plan = self._planned(learned, first, promise)
+        done, releases = 0, tuple[Release, ...]()
         # The caller answers for windows of this run; another run's are cut in another way.
         partition = f"{program.name} windows {secrets.token_hex(8)}"
-        for number, records in enumerate(windows, start=1):
-            query = _next(program, plan, state, number)
-            if query is None:
-                return
-            window, stage = f"window {number}", replace(plan.stage(number), count=1)
-            levels = Levels.planned(promise, Plan((stage,)))
-            planned = SpendCost.of(levels.planned_releases(), promise.adjacency)
+        for number, records in zip(range(1, plan.windows + 1), windows, strict=False):
+            window, part = f"window {number}", plan.part(number)
+            levels = Levels.planned(promise, part)
+            cost = SpendCost.of(levels.planned_releases(), promise.adjacency)
             stay = self._remaining(records)
-            reserved = self._reserved(promise, program, schema, records, window, partition, planned)
+            reserved = self._reserved(promise, program, schema, records, window, partition, cost)
             with reserved as reservation:
-                holding = Holding(program, first, stay, promise, self.engine.map_sum)
-                total = holding.sum(state, query, stage.sampling, self.randomness)
-                if reservation is not None:
-                    reservation.mark_drawn()
-                noisy = self._noisy(total, query, levels.charge(1, query))
-                state = program.reduce(noisy / float(stage.sampling), state)
+                holding = Holding(learned, first, stay, promise, self.engine.map_sum)
+                state = self._window(learned, holding, state, levels, reservation)
+            done += part.rounds
+            if self.progress is not None:
+                self.progress(done, plan.rounds)
             releases += tuple(replace(release, part=window) for release in levels.releases)
-            certificate = self._certificate(program, schema, promise, releases)
-            yield Outcome(program.result(state), state, certificate, number)
+            model, found = learned.result(state), learned.learned_schema(schema, state)
+            certificate = self._certificate(learned, schema, promise, releases, model, found)
+            yield Outcome(model, state, certificate, done, found)
+
+    def _window(
+        self,
+        program: Program[Any, M],
+        holding: Holding,
+        state: Any,
+        levels: Levels,
+        reservation: Reservation | None,
+    ) -> Any:
+        """All rounds of one window, over the same records."""
+        for number in range(1, levels.plan.rounds + 1):
+            stage = levels.plan.stage(number)
+            query = program.asked(state, stage.query)
+            if query is None:
+                raise InternalFault(f"{program.name} ended in the midst of its windows.")
+            total = holding.sum(state, query, stage.sampling, self.randomness)
+            if number == 1 and reservation is not None:
+                reservation.mark_drawn()
+            noisy = self._noisy(total, query, levels.charge(number, query))
+            state = program.reduce(noisy / float(stage.sampling), state)
+        return state
 
     def _planned(self, program: Program[S, M], first: S, promise: Promise) -> Plan:
         plan = Plan(tuple(program.plan(first))).sampled(self.sampling)
@@ -240,6 +278,8 @@ class Central:
         schema: Schema,
         promise: Promise,
         releases: tuple[Release, ...],
+        model: M,
+        learned: Schema,
     ) -> Certificate:
         found = cost(releases, promise.delta, promise.adjacency) if releases else None
         if found and program.promise_holds and found.epsilon > promise.epsilon * (1 + 1e-9):
@@ -257,9 +297,21 @@ class Central:
             subject="",
             secure_randomness=self.randomness.secure,
             promise_holds=program.promise_holds,
+            remarks=(*range_remarks(schema, learned), *program.remarks(model)),
             conditions=(ONE_HOLDER,) if promise.unit is Unit.PERSON else (),
             ledger=None if self.ledger is None else self.ledger.head,
         )
+
+
+def _how_many(windows: Iterable[Records], planned: int | None) -> int:
+    if planned is not None:
+        return planned
+    if isinstance(windows, Sized):
+        return len(windows)
+    raise UsageError(
+        "how many windows there will be is not known of an iterator, and the rounds of each window "
+        "follow from it: say so with planned=12, or give a list."
+    )
 
 
 def _next(program: Program[S, M], plan: Plan, state: S, number: int) -> Query | None:

@@ -278,7 +278,7 @@ def join(
     if not yes:
         _say(people(as_json=True), proposal)
         click.confirm("Take part?", abort=True, err=True)
-    role = Role(proposal, f"person-{key_name}", folder, as_json)
+    role = Role.of_study(proposal, f"person-{key_name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
     budget = LedgerBudget(
         proposal.local_promise,
@@ -344,12 +344,13 @@ def check(file: Path, model: Path, folder: Path | None, key_name: str, as_json: 
     """
     from tacit.channels.crowd.checked import check_crowd, compare
     from tacit.channels.crowd.person_journal import PersonJournal
+    from tacit.channels.roles.folders import study_folder
     from tacit.cli.verify import certificate_beside
     from tacit.home import tacit_home
 
     proposal = agreed_proposal(file, None)
     certificate = check_crowd(proposal, model.read_bytes(), certificate_beside(model))
-    own = tacit_home() / "studies" / f"{proposal.name}-person-{key_name}"
+    own = study_folder(tacit_home(), proposal, f"person-{key_name}")
     path = (folder or own) / "person.db"
     compared = path.exists()
     if compared:
@@ -451,6 +452,7 @@ def secrets_path(proposal: Proposal) -> Path:
 
 
 def collector_folder(proposal: Proposal, folder: Path | None) -> Path:
+    from tacit.channels.roles.folders import study_folder
     from tacit.home import tacit_home
 
-    return folder or tacit_home() / "studies" / f"{proposal.name}-collector"
+    return folder or study_folder(tacit_home(), proposal, "collector")

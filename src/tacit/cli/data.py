@@ -112,6 +112,32 @@ def _say(text: str) -> None:
 
 @data.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--schema",
+    "schema_file",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="What the table should be.",
+)
+@click.option("--program", "program_name", help="Also what this program wants of a label.")
+@json_option
+def check(file: Path, schema_file: Path, program_name: str | None, as_json: bool) -> None:
+    """List everything that is wrong with FILE: each kind of fault of each column, the first row
+    that has it, and how many do. Values are not shown."""
+    from tacit.cli.table_view import checked_table, deliver_report
+    from tacit.data.schema import Schema as Known
+
+    schema, learner = Known.load(schema_file), None
+    if program_name is not None:
+        from tacit.programs.registry import learner_named
+
+        learner = learner_named(program_name)
+    report = checked_table(file, schema, program=learner)
+    deliver_report(report, as_json, schema=str(schema_file))
+
+
+@data.command()
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the schema there.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--no-header", is_flag=True, help="The first line is a record.")

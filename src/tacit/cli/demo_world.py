@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit import children
+from tacit.channels.roles.folders import study_folder
 from tacit.channels.studies.asked import asked_by
 from tacit.channels.studies.study import (
     Chosen,
@@ -143,7 +144,7 @@ class World:
         return self._folder_of(AGGREGATOR, "aggregator") / "aggregator.db"
 
     def _folder_of(self, name: str, role: str) -> Path:
-        return self.folder / name / "studies" / f"{self.study.name}-{role}"
+        return study_folder(self.folder / name, self.study, role)
 
     def _check(self) -> None:
         for name, process in self.processes.items():

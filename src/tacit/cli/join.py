@@ -10,12 +10,13 @@ import click
 
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
-from tacit.cli.roles import Role, agreed_study, learner_of, resumable, role_options
+from tacit.cli.roles import Role, agreed_study, learner_of, remembered, resumable, role_options
 
 if TYPE_CHECKING:
     from tacit.channels.federation.holder import Contribute
     from tacit.channels.federation.outbox import Outbox
     from tacit.channels.roles.budget import LedgerBudget, PlannedCost
+    from tacit.channels.roles.events import Tell
     from tacit.channels.roles.member_service import Member, Ready
     from tacit.channels.studies.study import Study
     from tacit.crypto.signing import SigningKey
@@ -78,19 +79,23 @@ def join(
     study, key = agreed_study(study_file, agree), key_named(key_name)
     _check_mode(study, follow)
     name = study.holder_named(key.public_key) or "unknown"
-    role = Role(study, f"holder-{name}", folder, as_json)
+    role = Role.of_study(study, f"holder-{name}", folder, as_json)
     ledger = Ledger(ledger_file or ledger_path())
     budget = LedgerBudget.of(study, ledger, dataset or data_path.stem, _cost(study))
+    budget.begins = lambda: remembered(study)  # a join that fails before has agreed to nothing
     if leave:
         _leave(study, key, budget, insecure, as_json)
         _forget(study, role.folder)
         return
-    make = _holder if study.consortium is None else _party
+    path = out / f"{study.name}.safetensors"
     with resumable(role, budget):
-        member, ready = make(study, key, role, data_path, budget)
-        model, certificate = run(_taken_part(study, key, member, ready, insecure))
+        if study.consortium is None:
+            member, ready = _holder(study, key, role, data_path, budget, path)
+        else:
+            member, ready = _party(study, key, role, data_path, budget)
+        model, certificate = run(_taken_part(study, key, member, ready, insecure, role.tell))
     out.mkdir(parents=True, exist_ok=True)
-    files = write_result(out / f"{study.name}.safetensors", model, certificate.to_json())
+    files = write_result(path, model, certificate.to_json())
     _report(study, certificate, files, as_json)
 
 
@@ -138,14 +143,19 @@ def _forget(study: Study, folder: Path) -> None:
 
 
 def _holder(
-    study: Study, key: SigningKey, role: Role, path: Path, budget: LedgerBudget
+    study: Study, key: SigningKey, role: Role, path: Path, budget: LedgerBudget, out: Path
 ) -> tuple[Member, Ready | None]:
     from tacit.channels.federation.holder import Holder
     from tacit.channels.federation.outbox import Outbox
+    from tacit.cli.results import WindowFiles
 
     outbox = Outbox(role.folder / "outbox.db", study.digest)
     contribute, ready = _source(study, path, outbox, budget, role)
-    return Holder(study, key.public_key, outbox, contribute, budget, tell=role.tell), ready
+    files = WindowFiles(out, role.tell)
+    holder = Holder(study, key.public_key, outbox, contribute, budget, tell=files.tell)
+    files.newest = lambda: holder.newest
+    files.write()
+    return holder, ready
 
 
 def _party(
@@ -226,11 +236,16 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
 
 
 async def _taken_part(
-    study: Study, key: SigningKey, holder: Member, ready: Ready | None, insecure: bool
+    study: Study,
+    key: SigningKey,
+    holder: Member,
+    ready: Ready | None,
+    insecure: bool,
+    tell: Tell,
 ) -> tuple[bytes, Certificate]:
     from tacit.channels.roles.member_service import MemberService
 
-    service = MemberService(study, key, holder, insecure, ready)
+    service = MemberService(study, key, holder, insecure, ready, tell)
     try:
         return await service.run()
     finally:

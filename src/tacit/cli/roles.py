@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tacit.cli.output import json_option, people
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.channels.roles.budget import LedgerBudget
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tacit.channels.studies.study import Study
     from tacit.programs.program import Learner
 
-__all__ = ["Role", "agreed_study", "learner_of", "resumable", "role_options"]
+__all__ = ["Role", "agreed_study", "learner_of", "remembered", "resumable", "role_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +31,8 @@ SAID = {
     "round opened": "round {round} is open",
     "round closed": "round {round}: summed {holders} holders, noise added",
     "round done": "round {round} of {of}: {holders} holders",
+    "window published": "window {window} is over: a model of all records so far is out",
+    "window received": "window {window} is over: the model of all records so far is here",
     "round missed": "round {round} was missed",
     "too few holders": "round {round}: only {holders} holders, waiting",
     "server put back": "round {round}: a server was put back, and is told what it missed",
@@ -41,6 +44,9 @@ SAID = {
     "server failed": "{server} did not {asked}: {reason}",
     "sum refused": "round {round}: sum refused: {reason}",
     "refused": "refused a message ({kind}): {reason}",
+    "waiting": "{phase}: waiting for {awaited}{limit}",
+    "away": "{name} cannot be reached: trying again for {seconds} s at most. {reason}",
+    "back": "{name} is there again",
     "trained": "trained on its own records",
     "attempt begun": "attempt {round} begins, with {holders} parties",
     "step taken": "step {step}: {holder} has taken it",
@@ -111,16 +117,28 @@ def role_options(command: F) -> F:
 
 
 def agreed_study(path: Path, agree: str | None) -> Study:
-    """The study in the file: well formed, signed by its author, and the one agreed to."""
-    from tacit.channels.studies.agreement import agreed
+    """The study in the file: well formed, signed by its author, and the one agreed to.
+
+    It is remembered (`remembered`) once something is about to be said in it, and not before:
+    whoever could not even begin has agreed to nothing.
+    """
+    from tacit.channels.studies.agreement import check_agreed
     from tacit.channels.studies.study import Study
     from tacit.home import tacit_home
 
     study = Study.load(path)
     study.check_signature()
     learner_of(study)
-    agreed(study, tacit_home(), agree)
+    check_agreed(study, tacit_home(), agree)
     return study
+
+
+def remembered(study: Study) -> None:
+    """From here on this is the study of its name, for whoever works from this home."""
+    from tacit.channels.studies.agreement import remember
+    from tacit.home import tacit_home
+
+    remember(study, tacit_home())
 
 
 def learner_of(study: Study) -> Learner:
@@ -140,6 +158,14 @@ class Role:
         self.tell: Events = Events(self.folder, role, study.name, self._show)
         click.get_current_context().call_on_close(self.tell.close)
 
+    @classmethod
+    def of_study(cls, study: Named, role: str, folder: Path | None, as_json: bool) -> Role:
+        """In a folder of this study alone: one that was corrected under its name has another."""
+        from tacit.channels.roles.folders import study_folder
+        from tacit.home import tacit_home
+
+        return cls(study, role, folder or study_folder(tacit_home(), study, role), as_json)
+
     def _show(self, line: dict[str, Any]) -> None:
         said = SAID.get(line["event"])
         if said is not None:
@@ -158,5 +184,7 @@ def resumable(role: Role, budget: LedgerBudget) -> Iterator[None]:
         budget.stop(error)
         problem = storage_problem(error)
         if problem is None:
+            if isinstance(error, TacitError):  # for whoever asks later (`tacit study status`)
+                role.tell("part ended", reason=str(error))
             raise
         raise storage_error(problem, role.folder) from error

@@ -11,7 +11,8 @@ import click
 
 from tacit.cli.keys import key_named
 from tacit.cli.output import people, print_document
-from tacit.cli.roles import Role, agreed_study, role_options
+from tacit.cli.roles import Role, agreed_study, remembered, role_options
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 FAREWELL = 60.0  # seconds that holders have to fetch the model
+STOPPED = 20.0  # seconds that they have to hear that there is none: whoever is there asks every 15
 
 
 @click.group()
@@ -56,7 +58,7 @@ def server(
 
     study, key = agreed_study(study_file, agree), key_named(key_name)
     name = study.servers[study.server_place(key.public_key)].name
-    role = Role(study, f"server-{name}", folder, as_json)
+    role = Role.of_study(study, f"server-{name}", folder, as_json)
     host, port = _listen(listen, study, key)
     run(_serve_server(study, key, role, host, port, insecure, unsafe_seed))
     if as_json:
@@ -76,6 +78,7 @@ async def _serve_server(
 
     service = ServerService(study, key, role.folder, host, port, role.tell, insecure, seed)
     await service.start()
+    remembered(study)
     try:
         await _until_stopped(service.until_finished())
     finally:
@@ -110,11 +113,12 @@ def aggregator(
     from tacit.wire.loop import run
 
     study, key = agreed_study(study_file, agree), key_named(key_name)
-    role = Role(study, "aggregator", folder, as_json)
+    role = Role.of_study(study, "aggregator", folder, as_json)
     host, port = _listen(listen, study, key)
     out.mkdir(parents=True, exist_ok=True)
-    model, certificate = run(_serve_aggregator(study, key, role, host, port, insecure))
-    files = write_result(out / f"{study.name}.safetensors", model, certificate)
+    path = out / f"{study.name}.safetensors"
+    model, certificate = run(_serve_aggregator(study, key, role, host, port, insecure, path))
+    files = write_result(path, model, certificate)
     if as_json:
         print_document({"role": "aggregator", "study": study.name, **files})
     else:
@@ -122,19 +126,30 @@ def aggregator(
 
 
 async def _serve_aggregator(
-    study: Study, key: SigningKey, role: Role, host: str, port: int, insecure: bool
+    study: Study, key: SigningKey, role: Role, host: str, port: int, insecure: bool, path: Path
 ) -> tuple[bytes, str]:
     from tacit.channels.consortium.curator import curator
+    from tacit.channels.federation.aggregator import Aggregator
     from tacit.channels.federation.aggregator_service import aggregator as of_federation
     from tacit.channels.roles.centre_service import CentreService, Make
+    from tacit.cli.results import WindowFiles
 
     make: Make = of_federation if study.consortium is None else curator
-    service = CentreService(study, key, role.folder, host, port, role.tell, insecure, make=make)
+    files = WindowFiles(path, role.tell)
+    service = CentreService(study, key, role.folder, host, port, files.tell, insecure, make=make)
+    core = service.aggregator
+    if isinstance(core, Aggregator):
+        files.newest = lambda: core.newest
+        files.write()
     await service.start()
+    remembered(study)
     try:
         result = await service.run()
         await service.farewell(FAREWELL)
         return result
+    except TacitError:
+        await service.farewell(STOPPED)  # every holder hears at once that it has stopped, and why
+        raise
     finally:
         await service.stop()
 
@@ -163,7 +178,7 @@ def relay(
 
     proposal, key = agreed_proposal(file, agree), key_named(key_name)
     card = proposal.relays[proposal.relay_place(key.public_key)]
-    role = Role(proposal, f"relay-{card.name}", folder, as_json)
+    role = Role.of_study(proposal, f"relay-{card.name}", folder, as_json)
     host, port = _address(listen or card.address)
     onion = onion_key(onion_path(key_name))
     run(_serve_relay(proposal, key, onion, role, host, port, insecure))
@@ -214,7 +229,7 @@ def collector(
 
     proposal, key = agreed_proposal(file, agree), key_named(key_name)
     secrets = Secrets.load(secrets_path(proposal))
-    role = Role(proposal, "collector", folder, as_json)
+    role = Role.of_study(proposal, "collector", folder, as_json)
     host, port = _address(listen or proposal.collector.address)
     reports = run(_serve_collector(proposal, key, secrets, role, host, port, insecure))
     if as_json:

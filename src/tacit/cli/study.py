@@ -11,6 +11,7 @@ import click
 from tacit.cli.keys import HOLDER, key_named
 from tacit.cli.output import fail, json_option, people, print_document
 from tacit.cli.study_new import new_options, study_from
+from tacit.cli.study_status import status
 from tacit.cli.study_trust import trust
 from tacit.errors import CheckFailed, InputError, TacitError, UsageError
 
@@ -51,11 +52,35 @@ def new(file: Path, author: str, force: bool, as_json: bool, **answers: Any) -> 
 
 @study.command()
 @file_argument
+@click.option(
+    "--data", "data_path", type=click.Path(path_type=Path), help="Check this table as well."
+)
 @json_option
-def check(file: Path, as_json: bool) -> None:
-    """Validate FILE: its fields, the signature, the program, and that all sums fit 62 bits."""
+def check(file: Path, data_path: Path | None, as_json: bool) -> None:
+    """Validate FILE: its fields, the signature, the program, and that all sums fit 62 bits.
+
+    With --data, also that your table is one that it can be run on: everything that is wrong with
+    it is listed, before anybody signs or spends.
+    """
     found = _loaded(file)
-    _check_computable(found, file)
+    if data_path is None:
+        _check_computable(found, file)
+    else:
+        from tacit.cli.table_view import checked_table, deliver_report
+        from tacit.programs.registry import learner_named
+
+        chosen = found.chosen
+        learner = learner_named(chosen.name, chosen.version, chosen.settings)
+        report = checked_table(data_path, found.schema, found, learner)
+        if not report.problems:
+            _check_computable(found, file)
+        about = {"file": str(file), **_identity(found)}
+        if report.problems or as_json:
+            deliver_report(report, as_json, **about)
+        else:
+            deliver_report(report, as_json)
+        if as_json:
+            return found.check_signature()
     found.check_signature()
     if as_json:
         return print_document({"file": str(file), "valid": True, **_identity(found)})
@@ -105,6 +130,7 @@ def sign(file: Path, author: str, as_json: bool) -> None:
 
 
 study.add_command(trust)
+study.add_command(status)
 
 
 def is_proposal(file: Path) -> bool:
@@ -133,8 +159,7 @@ def _check_computable(found: Study, file: Path) -> None:
 
 
 def _check_rounds(found: Study) -> None:
-    for stage in found.plan().stages:
-        found.capacity_check(stage.query)
+    found.check_capacity()
 
 
 def _check_average(found: Study) -> None:

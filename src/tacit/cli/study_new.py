@@ -75,7 +75,7 @@ OPTIONS = [
     click.option(
         "--round-deadline", type=float, default=600, show_default=True, help="Seconds for a round."
     ),
-    click.option("--windows", type=int, help="Online: each round is one window of new records."),
+    click.option("--windows", type=int, help="Online: records arrive in so many windows."),
     click.option(
         "--noise",
         default="every-server",
@@ -133,7 +133,7 @@ def study_from(**given: Any) -> Study:
     return Study(
         name=answers["name"],
         question=answers["question"],
-        rounds=1 if consortium else _rounds(program, schema, promise),
+        rounds=1 if consortium else _rounds(program, schema, promise, windows),
         chosen=Chosen(name=program.name, version=program.version, settings=settings),
         promise=promise,
         noise=_noise(answers["noise"]),
@@ -153,7 +153,7 @@ def study_from(**given: Any) -> Study:
     )
 
 
-def _rounds(program: Learner, schema: Schema, promise: Promise) -> int:
+def _rounds(program: Learner, schema: Schema, promise: Promise, windows: int | None) -> int:
     from tacit.channels.studies.study import planned_rounds
     from tacit.programs.program import Program
 
@@ -162,7 +162,7 @@ def _rounds(program: Learner, schema: Schema, promise: Promise) -> int:
             f"{program.name} is averaged over parties that train it alone: give --smallest, which "
             "makes the study a consortium's, and no --server."
         )
-    return planned_rounds(program, schema, promise)
+    return planned_rounds(program, schema, promise, windows)
 
 
 def _consortium(given: dict[str, Any]) -> Consortium | None:

@@ -37,8 +37,16 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
     _say(console, explanation.noise_words)
     if explanation.noise:
         console.print(_noise(explanation))
+    if explanation.schedule:
+        _heading(console, "Rounds")
+        _say(console, *explanation.schedule)
     _heading(console, "What it costs")
     _say(console, explanation.cost)
+    if explanation.ranges:
+        _say(console, explanation.ranges)
+    if explanation.expected is not None:
+        _heading(console, "What it can find")
+        _say(console, str(explanation.expected))
     if explanation.loss is not None:
         _say(console, str(explanation.loss))
     _heading(console, "Who drops out")
@@ -58,8 +66,8 @@ def _summary(study: Study) -> str:
             f"{part.records:,} records each"
         )
     return (
-        f"{what}, at most {study.rounds} rounds · {len(study.servers)} servers · {part.minimum} to "
-        f"{part.maximum} holders with up to {part.records:,} records each"
+        f"{what}, at most {study.last_round} rounds · {len(study.servers)} servers · "
+        f"{part.minimum} to {part.maximum} holders with up to {part.records:,} records each"
     )
 
 

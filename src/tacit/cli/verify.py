@@ -63,15 +63,14 @@ def verify(model: Path, signer: str | None, study_file: Path | None, as_json: bo
 def _check_study(certificate: Certificate, path: Path, model: Path | None) -> None:
     """What a holder of the study checks before it believes the result; CheckFailed otherwise."""
     from tacit.channels.consortium.protocols import check_consortium
-    from tacit.channels.federation.certify import check_certificate
+    from tacit.channels.federation.certify import check_certificate, check_model
     from tacit.channels.studies.study import Study
-    from tacit.programs.model_file import check_canonical
 
     study = Study.load(path)
     if study.consortium is None:
         check_certificate(study, certificate.to_json())
         if model is not None:
-            check_canonical(_read(model), study.program(), study.schema)
+            check_model(study, _read(model), certificate)
     elif model is None:
         raise UsageError("a consortium's certificate is checked with its model: put it beside.")
     else:

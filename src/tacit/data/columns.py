@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tacit.data.arrow import pa, pc
+from tacit.data.dates import day_of_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.data.schema import Column, Layout
 
-__all__ = ["BadCell", "Checked", "check_column"]
+__all__ = ["BadCell", "Checked", "check_column", "decoded"]
 
 DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 FALSE_TRUE = {
@@ -31,10 +32,15 @@ TREAT_MISSING = (
 
 
 class BadCell(Exception):
-    """The first cell of a column that the schema does not allow, counted from 0."""
+    """The first cell of a column that the schema does not allow, counted from 0.
 
-    def __init__(self, index: int, problem: str, remedy: str) -> None:
-        self.index, self.problem, self.remedy = index, problem, remedy
+    bad   all cells that have this fault; None: the whole column
+    """
+
+    def __init__(
+        self, index: int, problem: str, remedy: str, bad: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.index, self.problem, self.remedy, self.bad = index, problem, remedy, bad
         super().__init__(problem)
 
 
@@ -67,14 +73,14 @@ def check_column(array: Any, column: Column, layout: Layout) -> Checked:
 
 def _refuse(bad: NDArray[np.bool_], problem: str, remedy: str) -> None:
     if bad.any():
-        raise BadCell(int(np.argmax(bad)), problem, remedy)
+        raise BadCell(int(np.argmax(bad)), problem, remedy, bad)
 
 
 def _plain(array: Any) -> Any:
     """Dictionaries unpacked, all texts as one type, valid UTF-8."""
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return _plain(array.dictionary_decode())
+        return _plain(decoded(array))
     if pa.types.is_null(kind):
         return array.cast(pa.string())
     if pa.types.is_large_string(kind) or kind == pa.string_view():
@@ -86,6 +92,14 @@ def _plain(array: Any) -> Any:
             _refuse(_not_utf8(array), "is not UTF-8 text.", "Save the table as UTF-8.")
             raise BadCell(0, "is not text.", "Save the table as UTF-8.") from None
     return array
+
+
+def decoded(array: Any) -> Any:
+    """A dictionary's values; polars' are of a type that Arrow cannot look up by itself."""
+    values = array.dictionary
+    if values.type == pa.string_view():
+        values = values.cast(pa.string())
+    return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
 
 
 def _not_utf8(array: Any) -> NDArray[np.bool_]:
@@ -119,7 +133,7 @@ def _numbers(
     array: Any, column: Column, missing: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Within their bounds, and as they stood there if that is something else."""
-    values = _floats(array, missing)
+    values = _dates(array, missing) if column.type == "date" else _floats(array, missing)
     _refuse(
         ~missing & np.isnan(values),
         "is NaN.",
@@ -152,6 +166,27 @@ def _floats(array: Any, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         raise BadCell(0, f"is of type {kind}, not a number.", "Convert the column to numbers.")
     array = array.cast(pa.float64(), safe=False)  # a float64 is all that an encoding keeps
     return np.array(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _dates(array: Any, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Days since 1970 (dates.py): timestamps with a zone are Arrow's moments in UTC already."""
+    kind = array.type
+    if _is_text(array):
+        texts = array.to_pylist()
+        known = {text: day_of_text(text) for text in set(texts) if text is not None}
+        days = [None if skip else known[t] for t, skip in zip(texts, missing, strict=True)]
+        bad = np.fromiter((d is None for d in days), dtype=bool, count=len(days)) & ~missing
+        _refuse(bad, "is not a date.", "Write dates as 2024-05-31, or 2024-05-31T14:30:00+02:00.")
+        return np.array([np.nan if d is None else d for d in days], dtype=np.float64)
+    if pa.types.is_date(kind):
+        array = array.cast(pa.timestamp("ms"))
+    elif not pa.types.is_timestamp(kind):
+        remedy = "Convert the column to dates, or set another type in the schema."
+        raise BadCell(0, f"is of type {kind}, not a date.", remedy)
+    unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[array.type.unit]
+    ticks = array.cast(pa.int64()).cast(pa.float64(), safe=False)
+    values = np.array(ticks.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return values / (unit * 86_400.0)
 
 
 def _parsed(array: Any, missing: NDArray[np.bool_]) -> NDArray[np.float64]:

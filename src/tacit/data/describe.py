@@ -6,15 +6,17 @@ person who knows what is public, unless the whole data set is itself public.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.data.arrow import pa, pc
-from tacit.data.columns import DECIMAL
+from tacit.data.columns import DECIMAL, decoded
+from tacit.data.dates import day_of_text
 from tacit.data.schema import TODO, Column, Layout, Schema
-from tacit.data.sources import open_file
+from tacit.data.sources import open_file, open_table
 from tacit.errors import TableError, UsageError
 
 if TYPE_CHECKING:
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
 
     from tacit.data.sources import OpenFile
 
-__all__ = ["Decisions", "describe"]
+__all__ = ["Decisions", "describe", "draft"]
 
 DELIMITERS = (",", ";", "\t", "|")
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 SAMPLE_ROWS = 10_000
 MOST_CATEGORIES = 50
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 MOST_PUBLIC_CATEGORIES = 1000
 
 
@@ -75,6 +78,27 @@ def describe(
     )
 
 
+def draft(frame: Any, decisions: Decisions | None = None) -> Schema:
+    """A draft for a table in memory, whose bounds and categories stay TODO."""
+    decisions = decisions or Decisions()
+    file = open_table(frame)
+    if file is None or file.names is None:
+        raise UsageError(
+            f"cannot draft a schema for {type(frame).__name__}: give a pandas, polars or pyarrow "
+            "table, or a dict of columns. For a file: tacit data describe FILE."
+        )
+    twice = sorted({name for name in file.names if file.names.count(name) > 1})
+    if twice:
+        raise TableError(f"has {twice[0]!r} twice.", remedy="Give every column a name of its own.")
+    sample = _sample("table", file)
+    layout = _with_missing(Layout(), [c for c in sample if pa.types.is_string(c.type)])
+    _refuse_unknown(file.names, decisions)
+    columns = [
+        _draft(name, values, layout) for name, values in zip(file.names, sample, strict=True)
+    ]
+    return Schema(columns=tuple(_decided(column, decisions) for column in columns), file=layout)
+
+
 def _delimiter(path: str) -> str:
     """The one of the usual delimiters that cuts the first line into the most cells."""
     widths = {d: open_file(path, Layout(header=False, delimiter=d)).width for d in DELIMITERS}
@@ -92,7 +116,7 @@ def _sample(path: str, file: OpenFile) -> list[Any]:
 def _values(array: Any) -> Any:
     """Text columns stripped, other columns as they are."""
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = decoded(array)
     if pa.types.is_binary(array.type):
         texts = [v.decode("utf-8", "replace").strip() for v in array.to_pylist()]
         return pa.array(texts, pa.string())
@@ -128,13 +152,13 @@ def _refuse_unknown(names: list[str], decisions: Decisions) -> None:
 
 def _draft(name: str, values: Any, layout: Layout) -> Column:
     kind = _guess(values, layout)
-    if kind in ("number", "integer"):
+    if kind in ("number", "integer", "date"):
         return Column(name=name, type=kind, bounds=TODO)  # type: ignore[arg-type]
     if kind == "category":
         return Column(name=name, type="category", categories=TODO)
     if kind == "boolean":
         return Column(name=name, type="boolean")
-    note = "free text or dates: a category, the person id, or ignored?"
+    note = "free text: a category, the person id, or ignored?"
     return Column(name=name, type="text", role="ignore", note=note)
 
 
@@ -146,6 +170,8 @@ def _guess(values: Any, layout: Layout) -> str:
         return "integer"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
     if not pa.types.is_string(kind):
         return "text"
     texts = {t for t in values.unique().to_pylist() if t is not None and t not in layout.missing}
@@ -153,6 +179,8 @@ def _guess(values: Any, layout: Layout) -> str:
         return "boolean"
     if texts and all(DECIMAL.fullmatch(t) for t in texts):
         return "integer" if all(float(t).is_integer() for t in texts) else "number"
+    if texts and all(ISO_DATE.match(t) and day_of_text(t) is not None for t in texts):
+        return "date"
     return "category" if len(texts) <= MOST_CATEGORIES else "text"
 
 
@@ -164,7 +192,7 @@ def _decided(column: Column, decisions: Decisions) -> Column:
         kind = "boolean" if column.type == "boolean" and len(wanted) == 2 else "category"
         changes = {"type": kind, "categories": wanted, "bounds": None, "role": "feature"}
     if column.name in decisions.bounds:
-        kind = "integer" if column.type == "integer" else "number"
+        kind = column.type if column.is_number else "number"
         changes = {"type": kind, "bounds": decisions.bounds[column.name], "role": "feature"}
         changes["categories"] = None
     if column.name == decisions.label:

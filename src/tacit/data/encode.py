@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from tacit.errors import UsageError
+from tacit.data.schema import written
+from tacit.errors import SchemaError, UsageError
 from tacit.privacy.bound import Norm
 from tacit.privacy.clipping import clip_to_ball, norm_named
 
@@ -52,6 +53,13 @@ class Encoder:
         self, schema: Schema, *, interval: Interval = "unit", ball: Norm | str | None = None
     ) -> None:
         schema.require_complete()
+        if schema.private:
+            listed = ", ".join(column.name for column in schema.private)
+            raise SchemaError(
+                f'schema: bounds = "private" of {listed} must be found first, which a study of a '
+                "federation, the central channel and estimators do (tacit.programs.ranged). Here, "
+                "write bounds that are public knowledge."
+            )
         if interval not in ("unit", "symmetric"):
             raise UsageError(f'interval must be "unit" or "symmetric", not {interval!r}.')
         if not schema.features:
@@ -71,6 +79,15 @@ class Encoder:
         if self.ball is None:
             return self._largest(kind)
         return math.nextafter(self._largest(kind) / self._largest(self.ball), math.inf)
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """The first coordinate of each feature."""
+        return self._starts[:-1]
+
+    def bound_before(self, norm: Norm | str) -> float:
+        """The largest norm before vectors are divided by it (`ball`)."""
+        return self._largest(norm_named(norm))
 
     def _largest(self, norm: Norm) -> float:
         count = len(self.schema.features)
@@ -133,7 +150,7 @@ def _coordinates(column: Column) -> list[str]:
     name = column.name
     if column.is_number and column.edges is not None:
         low, high = column.bounds if isinstance(column.bounds, tuple) else (-math.inf, math.inf)
-        marks = [f"{v:g}" for v in (low, *column.edges, high)]
+        marks = [written(column, v) for v in (low, *column.edges, high)]
         names = [f"{name} in [{a}, {b})" for a, b in pairwise(marks)]
     elif column.type == "category":
         names = [f"{name}={c}" for c in column.categories or ()]

@@ -3,7 +3,8 @@
 A bound that is read off private data leaks it: the largest age in a hospital is somebody's age.
 So bounds, categories and bin edges stand in a file, chosen from knowledge that is
 public, and values outside are clipped. A schema whose author has not decided yet says `TODO`
-there; it can be shown and edited, but no data is read with it.
+there; it can be shown and edited, but no data is read with it. Where nobody knows public bounds,
+`bounds = "private"` has them found under the promise itself (programs/ranged.py).
 """
 
 from __future__ import annotations
@@ -15,20 +16,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import force_setattr
 
+from tacit import notebook
 from tacit.crypto.signing import digest
+from tacit.data.dates import date_text, days_of
 from tacit.data.schema_file import read_document, write_toml
 from tacit.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["TODO", "Column", "Layout", "Schema"]
+__all__ = ["PRIVATE", "TODO", "Column", "Layout", "Schema"]
 
 TODO: Literal["TODO"] = "TODO"
+PRIVATE: Literal["private"] = "private"
 LARGEST_INTEGER = 2.0**53  # above, not every integer is a float64
 
-ColumnType = Literal["number", "integer", "category", "boolean", "text"]
+DATED = ("bounds", "edges", "fill")  # of a date, written as dates
+SHOWN = ("column", "type", "role", "values", "when missing", "note")
+
+ColumnType = Literal["number", "integer", "date", "category", "boolean", "text"]
 Role = Literal["feature", "label", "person", "ignore"]
 WhenMissing = Literal["refuse", "drop", "category", "fill"]
 
@@ -36,9 +44,11 @@ WhenMissing = Literal["refuse", "drop", "category", "fill"]
 class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One column of a table.
 
-    type          number, integer, category, boolean; text only for a person id or ignored columns
+    type          number, integer, date (a number of days, see dates.py), category, boolean; text
+                  only for a person id or ignored columns
     role          feature, label (what is learned), person (whose record it is) or ignore
-    bounds        public low and high of a number; values outside are clipped to them
+    bounds        public low and high of a number; values outside are clipped to them. "private":
+                  they are found under the promise, before anything else is learned
     edges         public inner edges of bins: k edges make k + 1 bins, each closed on its left
     categories    every value the column may have; for a boolean: the spelling of false, of true
     aliases       other spellings of a category, e.g. {"<=50K." = "<=50K"}
@@ -46,12 +56,14 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     when_missing  refuse the table, drop the record, treat it as one more category, or fill
     fill          the public value that stands in for a missing one
     note          for people
+    range_found   of bounds that were searched for under the promise: whether the search found them;
+                  written by tacit into the schema of a model
     """
 
     name: str
     type: ColumnType
     role: Role = "feature"
-    bounds: tuple[float, float] | Literal["TODO"] | None = None
+    bounds: tuple[float, float] | Literal["TODO", "private"] | None = None
     edges: tuple[float, ...] | None = None
     categories: tuple[str, ...] | Literal["TODO"] | None = None
     aliases: dict[str, str] = {}
@@ -59,10 +71,17 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     when_missing: WhenMissing = "refuse"
     fill: float | str | bool | None = None
     note: str = ""
+    range_found: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Dates as people write them become days, which is what is compared and scaled."""
+        if self.type == "date":
+            for name in ("bounds", "edges", "fill"):
+                force_setattr(self, name, days_of(getattr(self, name)))
 
     @property
     def is_number(self) -> bool:
-        return self.type in ("number", "integer")
+        return self.type in ("number", "integer", "date")
 
     @property
     def todo(self) -> str | None:
@@ -116,6 +135,38 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """A schema from plain data: {"columns": {name: {"type": …}, …}, "file": {…}, …}."""
         return _from_dict(document, where)
 
+    @classmethod
+    def draft(
+        cls,
+        frame: Any,
+        *,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
+        label: str | None = None,
+        person: str | None = None,
+    ) -> Schema:
+        """A schema for a table in memory: names and types are the table's. Bounds and categories
+        that are not given here stay TODO: they are not read off the records."""
+        from tacit.data.describe import Decisions, draft
+
+        return draft(frame, Decisions(bounds or {}, categories or {}, label, person))
+
+    def with_column(self, name: str, **changes: Any) -> Schema:
+        """The same with other fields of one column: with_column("age", bounds=(0, 120))."""
+        body = {**_set_fields(self.column(name), skip=("name",)), **changes}
+        body = {key: value for key, value in body.items() if value is not None}
+        changed = _read_column(name, body, "schema")
+        columns = tuple(changed if c.name == name else c for c in self.columns)
+        return msgspec.structs.replace(self, columns=columns)
+
+    def with_private_bounds(self) -> Schema:
+        """The same, where every bound that is TODO is to be found under the promise."""
+        undecided = [name for name, what in self.todo.items() if what == "bounds"]
+        found = self
+        for name in undecided:
+            found = found.with_column(name, bounds=PRIVATE)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back; what has its default value is left out."""
         head = _set_fields(self, skip=("columns", "file"))
@@ -127,6 +178,19 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def to_toml(self) -> str:
         return write_toml(self.to_dict())
+
+    def __repr__(self) -> str:
+        """Short: a schema of a thousand columns stands among an estimator's parameters."""
+        label = "" if self.label is None else f", label {self.label.name!r}"
+        open_points = f", {len(self.todo)} still TODO" if self.todo else ""
+        left_out = [repr(c.name) for c in self.columns if c.role == "ignore"]
+        more = ", …" if len(left_out) > 3 else ""
+        ignored = f", ignored: {', '.join(left_out[:3])}{more}" if left_out else ""
+        return f"<Schema: {len(self.features)} feature(s){label}{ignored}{open_points}>"
+
+    def _repr_html_(self) -> str:
+        rows = [[c.name, c.type, c.role, _allowed(c), c.when_missing, c.note] for c in self.columns]
+        return notebook.grid(self.title or "Schema", SHOWN, rows)
 
     @property
     def digest(self) -> str:
@@ -158,6 +222,21 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def todo(self) -> dict[str, str]:
         """Column → what its author still has to decide."""
         return {c.name: c.todo for c in self.used if c.todo}
+
+    @property
+    def private(self) -> tuple[Column, ...]:
+        """The features and the label whose bounds are to be found under the promise."""
+        return tuple(c for c in self.used if c.role != "person" and c.bounds == PRIVATE)
+
+    def with_ranges(self, found: Mapping[str, tuple[float, float, bool]]) -> Schema:
+        """The same with bounds (low, high, whether they were found) of some columns."""
+        columns = []
+        for column in self.columns:
+            if column.name in found:
+                low, high, known = found[column.name]
+                column = msgspec.structs.replace(column, bounds=(low, high), range_found=known)
+            columns.append(column)
+        return msgspec.structs.replace(self, columns=tuple(columns))
 
     def column(self, name: str) -> Column:
         for column in self.columns:
@@ -217,6 +296,11 @@ def _read_column(name: str, body: Any, where: str) -> Column:
     if "name" in body:
         raise SchemaError(f"{place}: the name is the table's own; remove `name`.")
     body = dict(body)
+    if body.get("type") == "date":
+        try:
+            body.update({name: days_of(body[name]) for name in DATED if name in body})
+        except SchemaError as error:
+            raise SchemaError(f"{place}: {error}") from None
     if isinstance(body.get("categories"), list):
         # People write categories = [1, 2, 3]; a cell of a text file is the text "1".
         body["categories"] = [str(c) if type(c) is int else c for c in body["categories"]]
@@ -293,8 +377,13 @@ def _number_problems(column: Column) -> Iterable[str]:
     if column.bounds is None and column.edges is None:
         yield (
             "a number needs public bounds = [low, high] (or edges of bins): from the unit, the "
-            'instrument, the law or common sense, not from the data. "TODO" keeps the place.'
+            'instrument, the law or common sense, not from the data. "TODO" keeps the place, '
+            'and "private" has them found under the promise.'
         )
+    if column.bounds == PRIVATE and column.edges is not None:
+        yield 'its edges are bins without any bounds: leave out bounds = "private".'
+    if column.range_found is not None and not isinstance(column.bounds, tuple):
+        yield "range_found is said of bounds that were searched for: remove it."
     values = [*(column.edges or ()), *(column.bounds if isinstance(column.bounds, tuple) else ())]
     if not all(math.isfinite(v) and abs(v) <= LARGEST_INTEGER for v in values):
         yield "bounds and edges must be finite numbers of at most 2**53."
@@ -350,6 +439,7 @@ def _missing_problems(column: Column) -> Iterable[str]:
             yield "fill must be a whole number here."
         elif isinstance(column.bounds, tuple) and not (
             column.bounds[0] <= column.fill <= column.bounds[1]
+            or column.range_found is not None  # bounds that were found may leave it out: clipped
         ):
             yield "fill must lie inside the bounds."
     elif column.type == "boolean":
@@ -384,11 +474,25 @@ def _set_fields(record: msgspec.Struct, skip: tuple[str, ...] = ()) -> dict[str,
         if name in skip or value == defaults[name] or (name == "aliases" and not value):
             continue
         out[name] = list(value) if isinstance(value, tuple) else value
+    if out.get("type") == "date":
+        out.update({name: dated(out[name]) for name in DATED if name in out})
     return out
 
 
+def dated(value: Any) -> Any:
+    """Days as dates, alone or in a list; words ("TODO") as they are."""
+    if isinstance(value, list):
+        return [date_text(part) for part in value]
+    return value if isinstance(value, str) else date_text(value)
+
+
+def written(column: Column, value: float) -> str:
+    """A number of the column, as people read it."""
+    return str(date_text(value)) if column.type == "date" else f"{value:g}"
+
+
 def _meaning(column: Column) -> dict[str, Any]:
-    fields = _set_fields(column, skip=("name", "note", "missing"))
+    fields = _set_fields(column, skip=("name", "note", "missing", "range_found"))
     return {name: _exact(value) for name, value in fields.items()}
 
 
@@ -398,6 +502,23 @@ def _exact(value: Any) -> Any:
     if isinstance(value, (int, float)):
         return repr(float(value) + 0.0)  # + 0.0: minus zero is zero
     return [_exact(v) for v in value] if isinstance(value, list) else value
+
+
+def _allowed(column: Column) -> str:
+    """What values it may have, in a few words."""
+    if column.todo:
+        return f"{column.todo}: TODO"
+    if column.bounds == PRIVATE:
+        return "bounds: found under the promise"
+    if isinstance(column.categories, tuple):
+        names = ", ".join(column.categories[:8])
+        return names if len(column.categories) <= 8 else f"{names}, … ({len(column.categories)})"
+    ends = ""
+    if isinstance(column.bounds, tuple):
+        low, high = (written(column, value) for value in column.bounds)
+        ends = f"[{low}, {high}]"
+    bins = f" in {len(column.edges) + 1} bins" if column.edges else ""
+    return ends + bins
 
 
 def _listed(columns: Iterable[Column]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import csv
 import lzma
+from collections.abc import Callable
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,14 @@ from tacit.data.arrow import pa, pacsv
 from tacit.errors import NoRecords, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tacit.data.schema import Layout
 
-__all__ = ["BLOCK_BYTES", "first_cells", "open_bytes", "text_batches"]
+__all__ = ["BLOCK_BYTES", "Ragged", "first_cells", "open_bytes", "text_batches"]
+
+# Told of a row with too few or too many cells: which one, how many, how many there should be.
+Ragged = Callable[[int, int, int], None]
 
 # A row must fit a block. Arrow reads some dozens of blocks ahead, whatever the file's size.
 BLOCK_BYTES = 1 << 19
@@ -68,17 +72,25 @@ def first_cells(path: str, layout: Layout) -> list[str]:
     raise NoRecords("is empty.", file=path, remedy="Give a file with at least one row.")
 
 
-def text_batches(path: str, layout: Layout, width: int, wanted: list[int]) -> Iterator[Any]:
-    """Batches with the `wanted` of `width` columns, as bytes, without the header."""
+def text_batches(
+    path: str, layout: Layout, width: int, wanted: list[int], on_ragged: Ragged | None = None
+) -> Iterator[Any]:
+    """Batches with the `wanted` of `width` columns, as bytes, without the header.
+
+    A row with other than `width` cells is refused; or told to `on_ragged`, and left out.
+    """
     ragged: list[tuple[int, int]] = []
+    skip = 1 if layout.header else 0
+    done = 0
 
     def note(row: Any) -> str:
+        if on_ragged is not None and row.number is not None:
+            on_ragged(row.number - skip, row.actual_columns, width)
+            return "skip"
         ragged.append((row.number, row.actual_columns))
         return "error"
 
     names = [f"f{i}" for i in range(width)]
-    skip = 1 if layout.header else 0
-    done = 0
     with _faults(
         path,
         ragged=lambda: _ragged_error(path, ragged, width, skip, done),

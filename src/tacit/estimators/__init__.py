@@ -9,13 +9,16 @@ from tacit.estimators.logistic import LogisticRegression
 from tacit.estimators.mixture import GaussianMixture
 from tacit.estimators.naive_bayes import NaiveBayes
 from tacit.estimators.pca import PCA
+from tacit.estimators.scaler import Imputer, Scaler
 
 __all__ = [
     "PCA",
     "FrequentItemsets",
     "GaussianMixture",
+    "Imputer",
     "KMeans",
     "LinearRegression",
     "LogisticRegression",
     "NaiveBayes",
+    "Scaler",
 ]

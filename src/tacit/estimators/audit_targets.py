@@ -21,6 +21,8 @@ PROGRAMS = {
     "NaiveBayes": "naive-bayes",
     "PCA": "pca",
     "FrequentItemsets": "itemsets",
+    "Scaler": "quantiles",
+    "Imputer": "quantiles",
 }
 
 ESTIMATOR_TARGETS: dict[str, Callable[[], WhiteBox]] = {

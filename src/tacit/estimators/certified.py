@@ -18,13 +18,23 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.crypto.signing import SigningKey, digest
 from tacit.data.schema import Schema
 from tacit.errors import CertificateInvalid, InputError, UsageError
+from tacit.estimators.budget import refuse_unless_all_fits
+from tacit.estimators.preprocessing import with_fitted_steps
 from tacit.privacy.certificate import Certificate, Verdict
+from tacit.privacy.ledger import Ledger
 from tacit.programs.files import about_of, read, to_bytes
 from tacit.programs.model_file import model_bytes, model_from_bytes
 from tacit.programs.program import Learner
 from tacit.programs.registry import learner_named
 
-__all__ = ["CertifiedEstimator", "frozen", "plain_number", "signing_key"]
+__all__ = [
+    "CertifiedEstimator",
+    "count_or_none",
+    "frozen",
+    "plain_number",
+    "signing_key",
+    "whole_number",
+]
 
 SUFFIX = ".certificate.json"  # beside the model, as `tacit verify` expects it
 # Parameters of this machine and this run: they are not part of a saved estimator.
@@ -64,6 +74,8 @@ class CertifiedEstimator(BaseEstimator):
     """
 
     _program_type: ClassVar[type[Learner]]
+    # Sparse matrices are taken, and made dense: noise leaves nothing sparse.
+    _takes_sparse: ClassVar[bool] = True
     _release: Release
 
     @property
@@ -85,6 +97,19 @@ class CertifiedEstimator(BaseEstimator):
     def schema_(self) -> Schema:
         """The columns as the program saw them, with the bounds that were used."""
         return Schema.from_dict(self._released.about["schema"])
+
+    @property
+    def range_found_(self) -> NDArray[np.bool_]:
+        """For each feature, whether its range is known: stated, or found under the promise. Where
+        it is False a guess was used."""
+        found = [column.range_found is not False for column in self.schema_.features]
+        return frozen(np.array(found, dtype=np.bool_))
+
+    @property
+    def label_range_found_(self) -> bool:
+        """The same of the label; True where it has no range."""
+        label = self.schema_.label
+        return label is None or label.range_found is not False
 
     @property
     def n_rounds_(self) -> int:
@@ -188,8 +213,9 @@ class CertifiedEstimator(BaseEstimator):
                 "parameters": self._public_parameters(),
             },
         }
-        release = Release(outcome.model, about, outcome.certificate)
-        certificate = replace(outcome.certificate, subject=digest(release.file)).signed(key)
+        certificate = with_fitted_steps(outcome.certificate, self)
+        release = Release(outcome.model, about, certificate)
+        certificate = replace(certificate, subject=digest(release.file)).signed(key)
         self._release = replace(release, certificate=certificate)
 
     def _public_parameters(self) -> dict[str, Any]:
@@ -200,14 +226,35 @@ class CertifiedEstimator(BaseEstimator):
             given["schema"] = Schema.load(given["schema"])  # a path is this machine's
         return {name: _plain(value) for name, value in given.items() if name not in skipped}
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_release" in vars(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickles and copies: parameters and the release, nothing that a record left behind."""
+        """For pickles and copies: parameters and the release, nothing that a record left behind. A
+        ledger is named by its path: what it holds is the holder's."""
         known = KEPT | set(self._get_param_names())
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name in known}
+        kept = {name: value for name, value in state.items() if name in known}
+        if isinstance(kept.get("ledger"), Ledger):
+            kept["ledger"] = str(kept["ledger"].path)
+        return kept
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted. The first of many is the last moment to refuse them all."""
+        if getattr(self, "ledger", None) is not None:
+            refuse_unless_all_fits()
+        copy: Self = super().__sklearn_clone__()
+        return copy
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram, and the certificate of a fitted one."""
+        diagram = str(super()._html_repr())
+        return diagram + (self.certificate_._repr_html_() if self.__sklearn_is_fitted__() else "")
 
 
 def signing_key() -> SigningKey:
@@ -228,6 +275,18 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 def plain_number(value: Any) -> Any:
     """A parameter from one of numpy's arrays as Python's own number; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A parameter that counts something; UsageError before anything is spent if it does not."""
+    value = plain_number(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    return value
+
+
+def count_or_none(value: Any, name: str) -> int | None:
+    return None if value is None else whole_number(value, name)
 
 
 def _beside(path: str | Path) -> Path:

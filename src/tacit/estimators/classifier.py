@@ -6,11 +6,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.estimators.base import PrivateEstimator
 from tacit.estimators.certified import frozen
 from tacit.estimators.labels import Labels, labels_of
 from tacit.estimators.run import known_schema
+from tacit.estimators.tables import Target, read_target
 
 __all__ = ["PrivateClassifier"]
 
@@ -31,7 +34,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         schema: Any = None,
         classes: Any = None,
         adjacency: str = "add-remove",
-        ledger: str | None = None,
+        ledger: Any = None,
         dataset: str = "data",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -56,6 +59,32 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         found = self._classes
         assert found is not None  # a classifier's release has them
         return frozen(found)
+
+    def _target(self, X: Any, y: Any) -> Target:
+        schema = known_schema(self.schema)
+        assert schema is not None  # a table is read with one
+        return read_target(X, y, schema, classes=self.classes, is_class=True)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; of a table, with its own label column if y is left out."""
+        if not self._is_table(X):
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        target = self._scored(X, y)
+        vectors, numbers, _ = self._table_vectors(X, target)
+        _, program = self._known_encoding()
+        found = program.predict(self.model_, vectors)
+        assert found is not None
+        assert numbers is not None  # there is a target
+        return float(accuracy_score(numbers, found.values, sample_weight=sample_weight))
+
+    def _scored(self, X: Any, y: Any) -> Target:
+        """The label under the very classes that were learned, whichever of them occur here."""
+        schema = known_schema(self.schema)
+        assert schema is not None
+        if schema.label is not None and self.classes is None:
+            return self._target(X, y)
+        return read_target(X, y, schema, classes=self.classes_, is_class=True)
 
     def _labels(self, y: Any) -> Labels:
         schema = known_schema(self.schema)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["SCORES_ARE_EXACT", "conditions"]
+__all__ = ["ITEMS_READ_OFF", "SCORES_ARE_EXACT", "conditions"]
 
 COLUMNS = "The number of columns is public."
 NAMED_COLUMNS = "The number of columns and their names are public."
 CLASSES_READ_OFF = (
     "The set of classes is public: it was read off the labels, without noise. Give `classes`, or a "
     "schema with a label, to state it."
+)
+ITEMS_READ_OFF = (
+    "The set of items is public: it was read off the baskets, without noise. Give `items` to state "
+    "it."
 )
 BEFORE = (
     "What was done to the records before the fit (scaling, encoding, choosing columns or records) "

@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tacit.estimators.arrays import validate_data
 from tacit.estimators.base import PrivateEstimator
-from tacit.estimators.certified import frozen, plain_number
+from tacit.estimators.certified import count_or_none, frozen, whole_number
 from tacit.programs.kmeans import KMeans as Program
+from tacit.programs.kmeans import KMeansModel
 
 __all__ = ["KMeans"]
 
@@ -39,7 +40,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         n_clusters: int = 8,
         max_iter: int | None = None,
         adjacency: str = "add-remove",
-        ledger: str | None = None,
+        ledger: Any = None,
         dataset: str = "data",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -60,9 +61,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
         self.n_clusters = n_clusters
         self.max_iter = max_iter
 
+    def _new_program(self) -> Program:
+        return Program(
+            whole_number(self.n_clusters, "n_clusters"), count_or_none(self.max_iter, "max_iter")
+        )
+
     def fit(self, X: Any, y: Any = None) -> Self:
-        X = validate_data(self, X, dtype=np.float64)
-        self._fit(Program(plain_number(self.n_clusters), plain_number(self.max_iter)), X)
+        if self._is_table(X):
+            self._fit_table(self._new_program(), X)
+        else:
+            X = validate_data(self, X, dtype=np.float64)
+            self._fit(self._new_program(), X)
         self._records = X
         return self
 
@@ -83,25 +92,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Pr
                 "labels_ belong to the records that were fitted, which no copy of an estimator "
                 "has: call predict(X)."
             )
-        return self._nearest(self._records)
+        return self._nearest(self._vectors(self._records))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._nearest(X)
+        return self._nearest(self._encoded(X))
 
-    def _nearest(self, X: NDArray[np.float64]) -> NDArray[np.intp]:
-        # ‖x − c‖² is least where x·c − ‖c‖²/2 is largest.
-        centres = self.cluster_centers_
-        return np.asarray((X @ centres.T - (centres**2).sum(axis=1) / 2).argmax(axis=1))
+    def _nearest(self, vectors: NDArray[np.float64]) -> NDArray[np.intp]:
+        model: KMeansModel = self.model_
+        return model.nearest(vectors)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The distance of each record to each centre."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        centres = self.cluster_centers_
-        squares = (X**2).sum(axis=1)[:, None] - 2 * X @ centres.T + (centres**2).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(squares, 0)))
+        """The distance of each record to each centre; a record beyond the bounds counts as the
+        nearest one within them."""
+        vectors = self._encoded(X)
+        model: KMeansModel = self.model_
+        slope, _ = self._affine()
+        return np.asarray(model.distances(vectors) / float(slope[0]))  # one width for all features
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centre."""

@@ -11,8 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit.data.schema import Column
 from tacit.errors import InputError, UsageError
+from tacit.estimators.arrays import WITHOUT_LABEL, in_our_words
 
-__all__ = ["Labels", "labels_of"]
+LABEL_KINDS = "biufUSO"  # of numpy's types: truth values, numbers, texts
+KINDS = (str, bytes, bool, int, float, np.generic)
+
+__all__ = ["Labels", "classes_of_schema", "labels_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Labels:
 
 def labels_of(y: Any, classes: Any = None, column: Column | None = None) -> Labels:
     """y as numbers of classes: of `classes`, or of a schema's label, else of those that occur."""
-    check_classification_targets(y)
+    y = _plain(y)
     values, inverse = np.unique(y, return_inverse=True)
     if classes is not None:
         stated = _stated(classes)
@@ -39,10 +43,39 @@ def labels_of(y: Any, classes: Any = None, column: Column | None = None) -> Labe
     if column is not None and (spelt := _of_schema(column, values)) is not None:
         return _placed(values, inverse, *spelt)
     if len(values) < 2:
-        raise ValueError(
-            f"a classifier needs at least two classes, but there is one class: {len(values)}"
+        raise InputError(
+            "a classifier needs at least two classes, but y has only one class. State all that "
+            "may occur (classes=[…]), or give records of another one."
         )
     return Labels(values, inverse.astype(np.int64), stated=False)
+
+
+def _plain(y: Any) -> NDArray[Any]:
+    """The labels as an array; refused before anything is spent if they are no classes."""
+    found = np.asarray(y)
+    if any(value is None or value != value for value in _objects(found)):
+        raise InputError(f"y has missing labels: Input y contains NaN. {WITHOUT_LABEL}")
+    if len({isinstance(value, str) for value in _objects(found)}) > 1:
+        raise InputError("y holds texts and numbers: give one kind of labels.")
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise in_our_words(error, "A classifier") from None
+    if found.dtype.kind not in LABEL_KINDS or not all(
+        isinstance(v, KINDS) for v in _objects(found)
+    ):
+        raise InputError("classes are truth values, numbers or texts: give these as labels.")
+    return found
+
+
+def _objects(values: NDArray[Any]) -> list[Any]:
+    return values.ravel().tolist() if values.dtype.kind == "O" else []
+
+
+def classes_of_schema(column: Column, values: NDArray[Any]) -> NDArray[Any] | None:
+    """The classes of a schema's label, in the kind that these values have; None if it has none."""
+    found = _of_schema(column, values)
+    return None if found is None else found[0]
 
 
 def _stated(classes: Any) -> NDArray[Any]:

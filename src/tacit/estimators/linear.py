@@ -7,10 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
+from tacit.estimators.arrays import numbers_of, validate_data
 from tacit.estimators.base import PrivateEstimator
 from tacit.estimators.certified import frozen, plain_number
+from tacit.estimators.run import known_schema, stated_bounds
+from tacit.estimators.tables import Target, read_target
 from tacit.programs.linear import LinearRegression as Program
 
 __all__ = ["LinearRegression"]
@@ -35,7 +39,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         label_bounds: Any = None,
         fit_intercept: bool = True,
         adjacency: str = "add-remove",
-        ledger: str | None = None,
+        ledger: Any = None,
         dataset: str = "data",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -56,15 +60,21 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         self.label_bounds = label_bounds
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def _new_program(self) -> Program:
+        return Program(plain_number(self.fit_intercept))
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """X with values y; or a table with the schema's label column, alone."""
+        if self._is_table(X):
+            return self._fit_table(self._new_program(), X, self._target(X, y))
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        program = Program(plain_number(self.fit_intercept))
-        y = np.asarray(y, dtype=np.float64)
-        self._fit(program, X, y, label_bounds=self.label_bounds)
+        y = numbers_of(y)
+        self._fit(self._new_program(), X, y, label_bounds=self.label_bounds)
         return self
 
     @property
     def coef_(self) -> NDArray[np.float64]:
+        """In the units of X and y: with `intercept_`, what predict says within the bounds."""
         slope, _ = self._affine()
         return frozen((self.model_.high - self.model_.low) / 2 * self.model_.coef * slope)
 
@@ -74,7 +84,24 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         stretch = (model.high - model.low) / 2
         return float(model.low + stretch * (1 + model.intercept + float(model.coef @ offset)))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def _target(self, X: Any, y: Any) -> Target:
+        schema, given = known_schema(self.schema), self.label_bounds
+        assert schema is not None  # a table is read with one
+        bounds = None if given is None else stated_bounds(given)
+        return read_target(X, y, schema, bounds=bounds, is_class=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R²; of a table, with its own label column if y is left out."""
+        if not self._is_table(X):
+            return float(super().score(X, y, sample_weight))
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        vectors, values, _ = self._table_vectors(X, self._target(X, y))
+        _, program = self._known_encoding()
+        found = program.predict(self.model_, vectors)
+        assert found is not None
+        assert values is not None  # there is a target
+        return float(r2_score(values, found.values, sample_weight=sample_weight))
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """In the unit of y; a record beyond the bounds counts as the nearest one within them."""
+        return np.asarray(self._said(X).values)

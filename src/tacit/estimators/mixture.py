@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tacit.estimators.arrays import validate_data
 from tacit.estimators.base import PrivateEstimator
-from tacit.estimators.certified import frozen, plain_number
+from tacit.estimators.certified import count_or_none, frozen, whole_number
 from tacit.programs.mixture import Mixture as Program
 from tacit.programs.mixture import MixtureModel
 
@@ -27,6 +26,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
 
     _uniform = True
     _program_type = Program
+    _takes_sparse = False  # densities of zeros and ones say nothing
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         covariance_type: Literal["full", "diag", "spherical"] = "full",
         max_iter: int | None = None,
         adjacency: str = "add-remove",
-        ledger: str | None = None,
+        ledger: Any = None,
         dataset: str = "data",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -61,10 +61,16 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         self.covariance_type = covariance_type
         self.max_iter = max_iter
 
+    def _new_program(self) -> Program:
+        components = whole_number(self.n_components, "n_components")
+        rounds = count_or_none(self.max_iter, "max_iter")
+        return Program(components, self.covariance_type, rounds)
+
     def fit(self, X: Any, y: Any = None) -> Self:
+        if self._is_table(X):
+            return self._fit_table(self._new_program(), X)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        components, rounds = plain_number(self.n_components), plain_number(self.max_iter)
-        self._fit(Program(components, self.covariance_type, rounds), X)
+        self._fit(self._new_program(), X)
         return self
 
     @property
@@ -85,28 +91,21 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
         slope, _ = self._affine()
         return frozen(self.model_.covariances / float(slope[0]) ** 2)  # one width for all features
 
-    @property
-    def _in_own_units(self) -> MixtureModel:
-        """The model in the units of X."""
-        model: MixtureModel = self.model_
-        return replace(model, means=self.means_, covariances=self.covariances_)
-
-    def _checked(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of the density at each record."""
-        X = self._checked(X)
-        return self._in_own_units.log_likelihoods(X)
+        """The logarithm of the density at each record; one beyond the bounds counts as the nearest
+        one within them."""
+        vectors = self._encoded(X)
+        model: MixtureModel = self.model_
+        slope, _ = self._affine()
+        # A density in the units of X is that of the vectors times how much space shrinks to them.
+        return np.asarray(model.log_likelihoods(vectors) + np.log(slope).sum())
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of a record."""
         return float(self.score_samples(X).mean())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        X = self._checked(X)
-        return self._in_own_units.responsibilities(X)
+        return np.asarray(self._said(X).scores)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        return np.asarray(self._said(X).values)

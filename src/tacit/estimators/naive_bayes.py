@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tacit.estimators.arrays import validate_data
 from tacit.estimators.certified import frozen
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.programs.naive_bayes import NaiveBayes as Program
+from tacit.programs.naive_bayes import NaiveBayesModel
 
 __all__ = ["NaiveBayes"]
 
@@ -23,9 +24,15 @@ class NaiveBayes(PrivateClassifier):
 
     _program_type = Program
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def _new_program(self) -> Program:
+        return Program()
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """X with labels y; or a table with the schema's label column, alone."""
+        if self._is_table(X):
+            return self._fit_table(self._new_program(), X, self._target(X, y))
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self._fit(Program(), X, labels=self._labels(y))
+        self._fit(self._new_program(), X, labels=self._labels(y))
         return self
 
     @property
@@ -35,30 +42,22 @@ class NaiveBayes(PrivateClassifier):
     @property
     def theta_(self) -> NDArray[np.float64]:
         """The mean of each feature in each class."""
-        slope, offset = self._affine()
-        return frozen((self.model_.mean - offset) / slope)
+        (slope, offset), numbers = self._affine(), self.model_.numbers
+        return frozen((self.model_.mean - offset[numbers]) / slope[numbers])
 
     @property
     def var_(self) -> NDArray[np.float64]:
         slope, _ = self._affine()
-        return frozen(self.model_.variance / slope**2)
-
-    def _joint(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        joint = np.tile(np.log(self.class_prior_), (len(X), 1))
-        for k, (mean, variance) in enumerate(zip(self.theta_, self.var_, strict=True)):
-            far = (X - mean) ** 2 / variance + np.log(2 * np.pi * variance)
-            joint[:, k] -= 0.5 * far.sum(axis=1)
-        return joint
+        return frozen(self.model_.variance / slope[self.model_.numbers] ** 2)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        likeliest = self._joint(X).argmax(axis=1)
-        return np.asarray(self.classes_[likeliest])
+        places = self._said(X).values
+        return np.asarray(self.classes_[places])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        joint = self._joint(X)
-        return np.asarray(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        vectors = self._encoded(X)
+        model: NaiveBayesModel = self.model_
+        return model.predict_log_proba(vectors)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        return np.asarray(self._said(X).scores)

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from tacit.estimators.arrays import validate_data
 from tacit.estimators.base import PrivateEstimator
-from tacit.estimators.certified import frozen, plain_number
+from tacit.estimators.certified import count_or_none, frozen
 from tacit.programs.pca import PCA as Program
 
 __all__ = ["PCA"]
@@ -35,7 +36,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         schema: Any = None,
         n_components: int | None = None,
         adjacency: str = "add-remove",
-        ledger: str | None = None,
+        ledger: Any = None,
         dataset: str = "data",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -55,9 +56,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         )
         self.n_components = n_components
 
+    def _new_program(self) -> Program:
+        return Program(count_or_none(self.n_components, "n_components"))
+
     def fit(self, X: Any, y: Any = None) -> Self:
+        if self._is_table(X):
+            return self._fit_table(self._new_program(), X)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self._fit(Program(plain_number(self.n_components)), X)
+        self._fit(self._new_program(), X)
         return self
 
     @property
@@ -92,11 +98,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         return float(slope[0])
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray((X - self.mean_) @ self.components_.T)
+        """Coordinates along the components, in the units of X; a record beyond the bounds counts as
+        the nearest one within them."""
+        return np.asarray(self._said(X).values / self._width)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """The records with these coordinates. They are the model's words, not records: nothing is
+        brought within bounds."""
         check_is_fitted(self)
         return np.asarray(np.asarray(X) @ self.components_ + self.mean_)
 

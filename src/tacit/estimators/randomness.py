@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from tacit.crypto.prg import SYSTEM, Randomness, SeededRandomness
 from tacit.crypto.signing import canonical
+from tacit.errors import InputError
 from tacit.privacy.promise import Promise
 from tacit.programs.program import Learner
 from tacit.programs.settings import plain_settings
@@ -43,7 +44,7 @@ class RunDigest:
                 "estimator": estimator,
                 "program": f"{program.name} {program.version}",
                 "settings": settings,
-                "promise": repr(promise),
+                "promise": _spelt(promise),
             }
         )
 
@@ -67,6 +68,12 @@ class RunDigest:
         return self._hash.hexdigest()
 
 
+def _spelt(promise: Promise) -> str:
+    """All digits of it: two promises never share their noise."""
+    numbers = f"epsilon={promise.epsilon!r}, delta={promise.delta!r}"
+    return f"Promise({numbers}, unit={promise.unit!r}, adjacency={promise.adjacency!r})"
+
+
 def randomness_of(random_state: Any, digest: RunDigest) -> Randomness:
     """None is the system's; a number, or a generator of numpy's, is repeatable and not secure.
 
@@ -74,7 +81,13 @@ def randomness_of(random_state: Any, digest: RunDigest) -> Randomness:
     """
     if random_state is None:
         return SYSTEM
-    generator = check_random_state(random_state)
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise InputError(
+            "random_state, the seed, must be None, a whole number from 0 to 2**32 - 1, or a "
+            "numpy.random.RandomState."
+        ) from None
     if isinstance(random_state, (int, np.integer)):
         seed = str(int(random_state))
     else:

@@ -13,7 +13,7 @@ from tacit.data.records import ArrayRecords
 from tacit.data.schema import Column, Schema
 from tacit.programs.program import Learner
 
-__all__ = ["Scaling"]
+__all__ = ["Mixed", "Scaling"]
 
 Reals = NDArray[np.float64]
 ROWS = 1024  # at a time: they stay in the cache between the four steps
@@ -47,6 +47,10 @@ class Scaling:
         ends = [c.bounds for c in schema.features if isinstance(c.bounds, tuple)]
         low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
         return cls(low, high, schema.label, names=[c.name for c in schema.features])
+
+    @property
+    def ends(self) -> tuple[Reals, Reals]:
+        return self.low, self.high
 
     def encode(self, program: Learner, X: Reals, y: NDArray[Any] | None) -> ArrayRecords:
         """What the program's encoder makes of X; in one go, because all columns are numbers."""
@@ -82,6 +86,32 @@ class Scaling:
         names = (column.name for column in plain.columns)
         columns: dict[str, NDArray[Any]] = dict(zip(names, ends.T, strict=True))
         return program.encoder(plain).encode(Batch(plain, columns, 2)).X
+
+
+class Mixed:
+    """The same for columns of any type: the coordinates of numbers are scaled, those of categories,
+    bins and gaps are 0 or 1."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = Schema(columns=schema.features)
+
+    @classmethod
+    def of(cls, schema: Schema) -> Mixed:
+        return cls(schema)
+
+    def affine(self, program: Learner) -> tuple[Reals, Reals]:
+        """slope, offset with encoded = slope · x + offset inside the bounds, one each for every
+        coordinate; x is a number in its own unit, or 0 or 1."""
+        encoder = program.encoder(self.schema)
+        reach = 1.0 if encoder.ball is None else 1.0 / encoder.bound_before(encoder.ball)
+        slope, offset = np.full(encoder.width, reach), np.zeros(encoder.width)
+        base = 0.0 if encoder.interval == "unit" else -1.0
+        for column, start in zip(self.schema.columns, encoder.starts, strict=False):
+            if column.is_number and column.edges is None and isinstance(column.bounds, tuple):
+                low, high = column.bounds
+                slope[start] = reach * (1.0 - base) / (high - low)
+                offset[start] = reach * base - slope[start] * low
+        return slope, offset
 
 
 def _numbered(width: int) -> list[str]:

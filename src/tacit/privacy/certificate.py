@@ -18,6 +18,12 @@ from tacit import __version__
 from tacit.crypto.signing import SigningKey, canonical, fingerprint, signed_by
 from tacit.errors import CertificateInvalid, PromiseError, TacitError
 from tacit.privacy.amplified import Amplified
+from tacit.privacy.certificate_html import (
+    certificate_html,
+    certificate_text,
+    verdict_html,
+    verdict_text,
+)
 from tacit.privacy.certificate_parts import (
     FORMAT,
     FORMAT_2,
@@ -52,7 +58,7 @@ _NONE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, Recur
 NO_PRIVACY = "epsilon is infinite: there is no noise and no privacy."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """What a verification found: the recomputed cost, who signed, and what to keep in mind.
 
@@ -70,8 +76,14 @@ class Verdict:
     conditions: tuple[str, ...] = ()
     superseded: str | None = None
 
+    def __repr__(self) -> str:
+        return verdict_text(self)
 
-@dataclass(frozen=True, slots=True)
+    def _repr_html_(self) -> str:
+        return verdict_html(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
     """What was promised, to whom, under which trust, by which releases.
 
@@ -176,6 +188,12 @@ class Certificate:
     def method_is_broken(self) -> bool:
         """Whether the promise fails for the method's sake, and not because of a seed."""
         return self.secure_randomness and not self.promise_holds
+
+    def __repr__(self) -> str:
+        return certificate_text(self)
+
+    def _repr_html_(self) -> str:
+        return certificate_html(self)
 
     def to_json(self) -> str:
         return canonical({**self._document(), "signature": self.signature}).decode()

@@ -236,7 +236,8 @@ def _check_scale(scale: Fraction, power: int = 1) -> None:
     if not SMALLEST_SCALE**power <= scale <= LARGEST_SCALE**power:
         raise PromiseError(
             f"a noise scale lies between 2^-20 and 2^50 grid steps; given was "
-            f"{float(scale):g}{' for its square' if power == 2 else ''}: choose another grid."
+            f"{float(scale):g}{' for its square' if power == 2 else ''}. Take a "
+            f"{'larger' if scale > 1 else 'smaller'} epsilon, or another grid."
         )
 
 

@@ -23,7 +23,7 @@ from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.promise import Unit
 from tacit.programs.logistic import LogisticModel
 from tacit.programs.logistic_output import LogisticOutput
-from tacit.programs.prediction import Prediction, class_names
+from tacit.programs.prediction import Prediction, class_names, within
 from tacit.programs.program import Learner
 
 __all__ = ["UNBOUNDED", "Averaged", "AveragedLogistic", "RootedLogisticModel"]
@@ -80,11 +80,11 @@ class RootedLogisticModel:
 
     def predict(self, X: Reals) -> NDArray[np.int64]:
         """The class of each row, as its place in `classes`."""
-        return self.linear.predict(_rooted(X))
+        return self.linear.predict(_rooted(within(X)))
 
     def probabilities(self, X: Reals) -> Reals:
         """Of each class, one column each."""
-        return self.linear.probabilities(_rooted(X))
+        return self.linear.probabilities(_rooted(within(X)))
 
 
 class AveragedLogistic(Averaged):

@@ -49,6 +49,7 @@ from tacit.programs.contribute import Prepared, clipped, decoded, prepared, reco
 from tacit.programs.holding import Holding, MapSum
 from tacit.programs.hostile import damaged, hostile_records, hostile_states, layouts, taken
 from tacit.programs.levels import Levels, check_asked
+from tacit.programs.prediction import within
 from tacit.programs.program import Plan, Program, Query
 from tacit.programs.states import state_bytes, state_from, varying
 
@@ -130,7 +131,7 @@ class Trial:
 
     def visited(self, X: NDArray[Any], y: Any, seed: int, most: int = ROUNDS) -> Iterator[Any]:
         """States of a true run: its first rounds, and the first of every later stage."""
-        state, levels = self.first, Levels.planned(self.promise, self.plan)
+        state, levels = self.first, dict[int, Levels]()
         ready = prepared(self.program, Encoded(X, y, None), self.first)
         source = SeededRandomness(seed)
         for number in range(1, min(self.plan.rounds, most) + 1):
@@ -139,9 +140,11 @@ class Trial:
             if query is None:
                 return
             total = record_sum(self.program, ready, state, query)
-            for (_, place), mechanism in zip(
-                query.slices(), levels.charge(number, query), strict=True
-            ):
+            window, turn = self.plan.place(number)
+            if window not in levels:
+                levels[window] = Levels.planned(self.promise, self.plan.part(window))
+            mechanisms = levels[window].charge(turn, query)
+            for (_, place), mechanism in zip(query.slices(), mechanisms, strict=True):
                 total[place] = mechanism.perturb(total[place], source)
             state = self.program.reduce(decoded(total, query), state)
         yield state
@@ -155,6 +158,8 @@ class ProgramContract:
     promises: Sequence[Promise] = (Promise(1.0), Promise(1.0, 1e-6))
     states: int = 100
     seed: int = 1
+    # Whether records travel as plain numbers, and are encoded under each state (ranged.py).
+    plain: bool = False
 
     def invented(self, first: Any, generator: Generator) -> Iterator[Any]:
         """States of this program's own that an aggregator could think of."""
@@ -170,7 +175,9 @@ class ProgramContract:
                 "init is not a function of its arguments"
             )
             assert list(self.program.plan(once)) == list(self.program.plan(again))
-            Levels.planned(promise, Plan(tuple(self.program.plan(once))))
+            plan = Plan(tuple(self.program.plan(once)))
+            for window in range(min(1, plan.windows), plan.windows + 1):
+                Levels.planned(promise, plan.part(window))
 
     def test_states_survive_as_bytes(self) -> None:
         for trial in self._trials():
@@ -230,6 +237,30 @@ class ProgramContract:
                 with _strict():
                     fresh = _holding(trial, records).sum(state, query)
                     assert np.array_equal(warm.sum(state, query), fresh), "a state is remembered"
+
+    # --- what a model says of a record ----------------------------------------------------------
+
+    def test_a_model_speaks_of_records_as_they_were_learned_from(self) -> None:
+        """Beyond what an encoder makes, map and predict see the same: the nearest that it makes."""
+        for trial in self._trials():
+            *_, last = trial.visited(self.X, self.y, self.seed, trial.plan.rounds)
+            model, outside = self.program.result(last), _outside(self.X)
+            said = self.program.predict(model, outside)
+            if said is None:
+                continue
+            inside = self.program.predict(model, within(outside))
+            assert inside is not None
+            assert np.array_equal(said.values, inside.values), "predict does not clip as fit does"
+            assert np.array_equal(said.scores, inside.scores), "scores are not of what fit sees"  # type: ignore[arg-type]
+            for state, query in () if self.plain else self._true(trial):
+                rows = [
+                    np.hstack([p.rows() for p in clipped(self.program, ready, state, query)])
+                    for ready in (
+                        prepared(self.program, Encoded(X, self.y, None), trial.first)
+                        for X in (outside, within(outside))
+                    )
+                ]
+                assert np.array_equal(rows[0], rows[1]), "map sees other records than predict"
 
     # --- other units, other engines -------------------------------------------------------------
 
@@ -296,6 +327,15 @@ class ProgramContract:
                     found = trial.read(data, number)
                 if found is not None:
                     yield found
+
+
+def _outside(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vectors that no encoder makes: too long, in single coordinates or in all."""
+    found = 3.0 * X
+    found[::3] = X[::3]
+    found[1::3, 0] = 40.0
+    found[2::3, -1] = -1e9
+    return found
 
 
 def is_within(rows: Integers, query: Query) -> bool:

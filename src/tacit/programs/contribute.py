@@ -9,7 +9,7 @@ in any order, on any number of cores and machines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.encode import Encoded
 from tacit.errors import InternalFault, UsageError
 from tacit.privacy import noise
+from tacit.programs.coarse import carry
 from tacit.programs.contributions import Contribution, Rows, integers_within
 from tacit.programs.program import Block, Program, Query
 
@@ -36,13 +37,31 @@ __all__ = [
 ]
 
 Integers = NDArray[np.int64]
+HALF = 32  # bits: a holder's own sum is carried in two integers
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that the program's own `prepare` has made ready: done once, used in every round."""
+    """A batch that the program's own `prepare` has made ready: done once, used in every round.
+
+    What the program makes of it under a part of the state (`Program.seen`) is kept with the exact
+    bytes of that part, one at a time: another state's is never used.
+    """
 
     batch: Encoded
+    _kept: dict[bytes, Encoded] = field(default_factory=dict, repr=False, compare=False)
+
+    def seen(self, program: Program[Any, Any], state: Any, query: Query) -> Encoded:
+        """What `map` looks at in this round."""
+        key = program.seen_under(state, query)
+        if key is None:
+            return self.batch
+        found = self._kept.get(key)
+        if found is None:
+            found = _frozen(program.seen(self.batch, state))
+            self._kept.clear()
+            self._kept[key] = found
+        return found
 
 
 def prepared(program: Program[Any, Any], batch: Encoded, first: Any) -> Prepared:
@@ -90,7 +109,7 @@ def person_sum(
     """The sum over all batches when all records of one person are one unit.
 
     A person's records may lie in different batches, so each person's sum is kept until the end:
-    memory grows with the number of persons, not of records.
+    memory grows with the number of persons, not of records. As `coarse.carry` gives it.
     """
     sums: dict[Any, Integers] = {}
     for ready in batches:
@@ -105,7 +124,7 @@ def person_sum(
     totals = np.array(list(sums.values()), dtype=np.int64).reshape(-1, query.length)
     if rate < 1:
         totals = totals[noise.bernoulli(rate, len(totals), randomness)]
-    return np.asarray(_within(totals, query).sum(axis=0))
+    return np.asarray(carry(_within(totals, query), query).sum(axis=0))
 
 
 def _people(ids: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
@@ -124,17 +143,24 @@ def holder_sum(
     program: Program[Any, Any], batches: Iterable[Prepared], state: Any, query: Query
 ) -> Integers:
     """The sum when the whole holder is the unit: clipped once more, as a whole."""
-    total = np.zeros(query.length, dtype=np.int64)
+    high, low = np.zeros((2, query.length), dtype=np.int64)
     for ready in batches:
-        total += record_sum(program, ready, state, query)
+        part = record_sum(program, ready, state, query)
+        high += part >> HALF
+        low += part & (2**HALF - 1)
+    high += low >> HALF
+    low &= 2**HALF - 1
+    # Beyond 62 bits it is far longer than any limit: what it is shortened to needs no last digits.
+    spare = max(0, int(np.abs(high).max(initial=0)).bit_length() + HALF - 62)
+    total = (high << (HALF - spare)) + (low >> spare)
     return np.asarray(_within(total[None, :], query)[0])
 
 
 def decoded(integers: Integers, query: Query) -> NDArray[np.float64]:
-    """The sum as real numbers, each block on its own grid."""
+    """A sum that has left its holders as real numbers, each block on its own grid."""
     real = np.empty(query.length)
     for block, place in query.slices():
-        real[place] = block.grid.decode(integers[place])
+        real[place] = block.sum_grid.decode(integers[place])
     return real
 
 
@@ -209,7 +235,7 @@ def _contributions(
     program: Program[Any, Any], ready: Prepared, state: Any, query: Query
 ) -> Sequence[Contribution]:
     """What the program's map gives, in steps of each block."""
-    given = program.map(ready.batch, state, query)
+    given = program.map(ready.seen(program, state, query), state, query)
     if isinstance(given, np.ndarray):
         given = _split(program, given, query)
     shapes = [(len(ready.batch.X), block.length) for block in query.blocks]

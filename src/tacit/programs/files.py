@@ -14,14 +14,23 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from tacit.errors import InputError, InternalFault, TacitError
 
-__all__ = ["about_of", "fields_from_bytes", "from_bytes", "load", "read", "save", "to_bytes"]
+__all__ = [
+    "OPTIONAL",
+    "about_of",
+    "fields_from_bytes",
+    "from_bytes",
+    "load",
+    "read",
+    "save",
+    "to_bytes",
+]
 
 T = TypeVar("T")
 PLAIN = (str, int, float, bool, type(None))
@@ -29,6 +38,9 @@ DAMAGED = "this is not a model or state of tacit, or it is damaged."
 # No exponents: Fraction("1e999999999") would fill the memory. Longer than any float's fraction.
 FRACTION = re.compile(r"-?[0-9]{1,700}(/[1-9][0-9]{0,699})?", re.ASCII)
 LARGEST = 2**63  # whole numbers of a state fit 64 bits
+# Metadata of a dataclass's field that came later: where it is None it is not written, and files
+# from before it are read, and written again, as they were.
+OPTIONAL: Mapping[str, bool] = MappingProxyType({"optional": True})
 
 
 class _Unfit(Exception):
@@ -54,6 +66,8 @@ def to_bytes(
         if only is not None and field.name not in only:
             continue
         content = getattr(value, field.name)
+        if content is None and field.metadata.get("optional"):
+            continue
         if isinstance(content, np.ndarray):
             arrays[field.name] = np.ascontiguousarray(content).reshape(content.shape)
         else:
@@ -89,6 +103,7 @@ def fields_from_bytes(
     hints: dict[str, Any] = _hints(kind)  # type: ignore[arg-type]  # classes are hashable
     wanted = hints.keys() if only is None else hints.keys() & set(only)
     there = arrays.keys() | rest.keys()
+    wanted -= {one.name for one in fields(kind) if one.metadata.get("optional")} - there
     extra = there - hints.keys() if only is None else set()
     if not wanted <= there or extra or arrays.keys() & rest.keys():
         raise InputError(f"this {named} has fields missing, twice or too many: it is damaged.")

@@ -15,6 +15,7 @@ from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.data.records import ArrayRecords, Records
 from tacit.errors import UsageError
 from tacit.privacy.promise import Promise, Unit
+from tacit.programs.coarse import carried_length, carry, combined
 from tacit.programs.contribute import (
     Prepared,
     holder_sum,
@@ -60,7 +61,18 @@ class Holding:
         rate: Fraction = Fraction(1),
         randomness: Randomness = SYSTEM,
     ) -> Integers:
-        """This holder's part of the sum: every unit clipped to the bound, in integers."""
+        """This holder's part of the sum: every unit clipped to the bound, in integers, and the
+        whole rounded where the plan says so."""
+        return combined(self.carried(state, query, rate, randomness), query)
+
+    def carried(
+        self,
+        state: Any,
+        query: Query,
+        rate: Fraction = Fraction(1),
+        randomness: Randomness = SYSTEM,
+    ) -> Integers:
+        """The same before it is rounded: sums of parts of the records can be added up (coarse)."""
         program, clip = self.program, self.promise.is_private
         unit = self.promise.unit if clip else Unit.RECORD
         match unit:
@@ -72,15 +84,15 @@ class Holding:
                         "a whole holder is the unit: there is no sample of one holder. Leave "
                         'sampling out, or protect unit = "record".'
                     )
-                return holder_sum(program, self._batches(), state, query)
+                return carry(holder_sum(program, self._batches(), state, query), query)
             case Unit.RECORD:
                 batches = iter(sampled(self._batches(), rate, randomness))
                 one = next(batches, None)
                 if one is None:  # no records are nothing to fail at: that would tell of the first
-                    return np.zeros(query.length, dtype=np.int64)
+                    return np.zeros(carried_length(query), dtype=np.int64)
                 return self.map_sum(
                     chain((one,), batches),
-                    lambda batch: record_sum(program, batch, state, query, clip),
+                    lambda batch: carry(record_sum(program, batch, state, query, clip), query),
                 )
 
     def _batches(self) -> Iterable[Prepared]:

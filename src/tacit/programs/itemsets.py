@@ -25,9 +25,11 @@ from tacit.programs.apriori import Sets, candidates
 from tacit.programs.cells import unit_of
 from tacit.programs.holds import Holds
 from tacit.programs.itemsets_model import Itemsets, ItemsetsState
+from tacit.programs.itemsets_windows import added_up, any_set, begun
 from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.supersets import Counts, Known, trust
+from tacit.programs.windows import over
 
 __all__ = ["FrequentItemsets", "Itemsets", "ItemsetsState", "transactions"]
 
@@ -91,7 +93,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
             columns=np.repeat(np.arange(len(widths), dtype=np.int32), widths),
             longest=longest,
             norm=norm_for(promise).value,
-            spread=self._spread(promise, encoder.width),
+            spread=self._spread(promise, encoder.width, longest),
             candidates=np.arange(encoder.width, dtype=np.int32)[:, None],
             sets=np.empty((0, self.max_length), dtype=np.int32),
             below=np.empty((0, self.max_length), dtype=np.int32),
@@ -99,28 +101,43 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
             records=0.0,
             trust=(),
             left_out=0,
+            asked=np.empty((0, self.max_length), dtype=np.int32),
+            found=np.empty((0, 3)),
+            windows=self._windows,
         )
 
-    def _spread(self, promise: Promise, items: int) -> NDArray[np.float64]:
+    def windowed(self, windows: int) -> FrequentItemsets:
+        """Every window is asked about all lengths, and counts are added up (itemsets.md)."""
+        return over(self, windows)
+
+    def _spread(self, promise: Promise, items: int, longest: int) -> NDArray[np.float64]:
         if not promise.is_private:
             return np.zeros(self.max_length)
-        plan = Plan(tuple(self._stages(items, norm_for(promise))))
+        plan = Plan(tuple(self._stages(items, norm_for(promise), self._lengths(longest))))
         multipliers = Levels.planned(promise, plan).multipliers.values()
         moved = 2.0 if promise.adjacency is Adjacency.REPLACE else 1.0
         shape = math.sqrt(2.0) if promise.delta == 0 else 1.0  # Laplace of scale b: b√2
         return np.array([float(m) * moved * shape for m in multipliers])
 
     def plan(self, first: ItemsetsState) -> Sequence[Stage]:
-        return self._stages(len(first.names), Norm(first.norm))
+        lengths = self._lengths(first.longest)
+        stages = self._stages(len(first.names), Norm(first.norm), lengths)
+        if not first.windows:
+            return stages
+        windows = range(1, first.windows + 1)
+        return [replace(stage, window=number) for number in windows for stage in stages]
 
-    def _stages(self, items: int, norm: Norm) -> list[Stage]:
+    def _lengths(self, longest: int) -> int:
+        """How many lengths are asked about. A run may end early; a window never does."""
+        return min(self.max_length, longest) if self._windows else self.max_length
+
+    def _stages(self, items: int, norm: Norm, most: int) -> list[Stage]:
         """A round for each length. The bound is 1 whatever is asked: a record that may hold many
         candidates counts for less in each of them (holds.py)."""
         longer = max(1, self.max_length - 2)
         weights = [SINGLES, PAIRS] + [LONGER / longer] * longer
         lengths = [items + 1] + [
-            max(1, min(math.comb(items, k), self.max_candidates))
-            for k in range(2, self.max_length + 1)
+            max(1, min(math.comb(items, k), self.max_candidates)) for k in range(2, most + 1)
         ]
         return [
             Stage(Query((Block(_named(k + 1), length, norm, Fraction(1), STEP, weights[k]),)))
@@ -144,14 +161,20 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
         return [Holds(batch.X, state.columns, state.longest, state.candidates, first, state.most)]
 
     def reduce(self, total: NDArray[np.float64], state: ItemsetsState) -> ItemsetsState:
-        known, records = state.known(), state.records
         length = state.candidates.shape[1]
-        total = total / _value(state)
+        total, variance = total / _value(state), 0.0
+        if state.spread.any():
+            variance = float(state.spread[length - 1] / _value(state)) ** 2
+        if state.windows:
+            state, total, variance = added_up(total, state, variance)
+        if state.idle:
+            return self._next(state, length + 1, more=False)
+        known, records = state.known(), state.records
         if length == 1:
             records, weight = max(1.0, float(total[0])), 1.0
             counts = np.clip(total[1:], 0.0, records)
         else:
-            counts, weight = self._settled(total, state, known)
+            counts, weight = self._settled(total, state, known, variance)
         frequent = counts / records >= self.minsup
         sets = state.candidates[frequent]
         found = replace(
@@ -164,12 +187,13 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
         )
         return self._next(found, length + 1, bool(frequent.any()))
 
-    def _settled(self, noisy: Counts, state: ItemsetsState, known: Known) -> tuple[Counts, float]:
+    def _settled(
+        self, noisy: Counts, state: ItemsetsState, known: Known, variance: float
+    ) -> tuple[Counts, float]:
         """The counts of the candidates, as far as noise lets us trust them, and how far that is."""
         if not state.spread.any():
             return noisy, 1.0
         expected, most = known.expected(state.candidates)
-        variance = float(state.spread[state.candidates.shape[1] - 1] / _value(state)) ** 2
         weight = trust(noisy, expected, variance) if self.shrink else 1.0
         return np.clip(expected + weight * (noisy - expected), 0.0, most), weight
 
@@ -181,8 +205,13 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
     def _next(self, state: ItemsetsState, length: int, more: bool) -> ItemsetsState:
         """The state with the next round's candidates."""
         asked, left_out = np.empty((0, length), dtype=np.int32), 0
-        if more and length <= min(self.max_length, state.longest):
+        within = length <= min(self.max_length, state.longest)
+        if more and within:
             asked, left_out = self._candidates(state.known(), state.columns, asked)
+        if state.windows and not within:
+            return begun(state)
+        if state.windows and not len(asked):
+            return replace(state, candidates=any_set(state, length), idle=True)
         return replace(state, candidates=asked, left_out=state.left_out + left_out)
 
     def _candidates(self, known: Known, columns: NDArray[np.int32], pool: Sets) -> tuple[Sets, int]:

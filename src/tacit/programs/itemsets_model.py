@@ -29,10 +29,19 @@ class ItemsetsState:
     below       for each set, where it stands without its i-th item, among those of its length
     trust       of each length so far: how far its counts were counted rather than foretold
     left_out    candidates that were dropped because there were more than max_candidates
+
+    In windows, which ask for all lengths each:
+
+    windows     how many there are
+    own         the noisy number of records of this window; `records` are those of all so far
+    idle        nothing is left to ask in this window: the candidate is any set, to no purpose
+    asked       (sets, max_length): all sets that any window has been asked about
+    found       for each of these: its counts, the records and the noise's variance, added up over
+                the windows that were asked
     """
 
-    varies: ClassVar[tuple[str, ...]] = ("records", "trust", "left_out")
-    grows: ClassVar[tuple[str, ...]] = ("candidates", "sets", "below", "counts")
+    varies: ClassVar[tuple[str, ...]] = ("records", "trust", "left_out", "own", "idle")
+    grows: ClassVar[tuple[str, ...]] = ("candidates", "sets", "below", "counts", "asked", "found")
 
     names: tuple[str, ...]
     columns: NDArray[np.int32]
@@ -46,6 +55,11 @@ class ItemsetsState:
     records: float
     trust: tuple[float, ...]
     left_out: int
+    asked: Sets
+    found: Counts
+    own: float = 0.0
+    idle: bool = False
+    windows: int = 0
 
     @cached_property
     def most(self) -> int:

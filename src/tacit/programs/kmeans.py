@@ -25,9 +25,10 @@ from tacit.programs.contributions import Contribution
 from tacit.programs.features import FEATURE_STEP, exact_product, sizes_of, whole_numbers
 from tacit.programs.groups import Groups
 from tacit.programs.levels import Levels
-from tacit.programs.prediction import Prediction
+from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.spread import box, made_up
+from tacit.programs.windows import at_rest, late_share, late_variance, over, rounds_each
 
 __all__ = ["KMeans", "KMeansModel", "KMeansState"]
 
@@ -36,6 +37,7 @@ Reals = NDArray[np.float64]
 MARGIN = Fraction(1, 2**14)  # room in the bound: no record in range is within rounding of it
 FINE = 2.0**-30  # without privacy: the step of sums
 COUNT_STEP = Fraction(1, 2**10)
+AGAIN = 10  # after so many rounds, empty clusters look as far away as in the first
 EMPTY = 3.0  # a cluster whose count is within this many standard deviations of 0 may be empty
 
 
@@ -48,9 +50,10 @@ class KMeansState:
     size          the largest norm of a vector
     fewest        a noisy count below it is taken for an empty cluster
     done          rounds so far
+    seen          in windows: how many rounds each centre and count is an average of
     """
 
-    varies: ClassVar[tuple[str, ...]] = ("centres", "counts", "done")
+    varies: ClassVar[tuple[str, ...]] = ("centres", "counts", "done", "seen")
 
     centres: Reals
     counts: Reals
@@ -62,8 +65,15 @@ class KMeansState:
     split: Fraction
     fewest: float
     rounds: int
+    seen: Reals
     done: int = 0
     private: bool = True
+    windows: int = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last round; `rounds` are those of one window, if there are any."""
+        return self.rounds * max(1, self.windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +84,11 @@ class KMeansModel:
     counts: Reals
 
     def nearest(self, X: Reals) -> NDArray[np.intp]:
-        return _nearest(X, self.centres)
+        return _nearest(within(X), self.centres)
 
     def distances(self, X: Reals) -> Reals:
         """Of each record to each centre."""
+        X = within(X)
         squares = [((X - centre) ** 2).sum(axis=1) for centre in self.centres]
         return np.asarray(np.sqrt(np.column_stack(squares)))
 
@@ -86,8 +97,9 @@ class KMeans(Program[KMeansState, KMeansModel]):
     """Lloyd's algorithm on noisy sums and counts.
 
     clusters   how many
-    rounds     how often centres move; by default 10. When the promise is pure, the noise grows
-               with the number of rounds instead of its root: then 5 per unit of ε, from 5 to 10
+    rounds     how often centres move, in all windows together; by default 10, or 20 in windows.
+               When the promise is pure, the noise grows with the number of rounds instead of its
+               root: then 5 per unit of ε, from 5 to 10
     split      the sums' share of the promise (PEM's ε-splitting); by default the share that makes
                the expected error of a centre least
     """
@@ -114,6 +126,8 @@ class KMeans(Program[KMeansState, KMeansModel]):
             made_up(encoder, self.clusters) - middle
         ) / 2  # halfway out: data is rarely in corners
         size = encoder.bound(norm)
+        # An average over rounds needs more of them until it has come to rest.
+        rounds = self.rounds or _rounds(promise) * (2 if self._windows else 1)
         split = self.split or _split(norm, size, encoder.bound(Norm.L2), encoder.width)
         state = KMeansState(
             centres=middle + spread,
@@ -125,8 +139,10 @@ class KMeans(Program[KMeansState, KMeansModel]):
             size=Fraction(size),
             split=split,
             fewest=0.5,
-            rounds=self.rounds or _rounds(promise),
+            rounds=rounds_each(rounds, self._windows),
+            seen=np.zeros(self.clusters),
             private=promise.is_private,
+            windows=self._windows,
         )
         return replace(state, fewest=self._fewest(state, promise)) if promise.is_private else state
 
@@ -136,10 +152,17 @@ class KMeans(Program[KMeansState, KMeansModel]):
         bound = first.size * (1 + MARGIN)
         sums = Block("sums", clusters * width, norm, bound, Fraction(step), first.split)
         counts = Block("counts", clusters, norm, Fraction(1), COUNT_STEP, 1 - first.split)
-        return [Stage(Query((sums, counts)), first.rounds)]
+        stage = Stage(Query((sums, counts)), first.rounds)
+        if not first.windows:
+            return [stage]
+        return [replace(stage, window=number) for number in range(1, first.windows + 1)]
+
+    def windowed(self, windows: int) -> KMeans:
+        """Centres go on from window to window, as averages over later rounds (windows.md)."""
+        return over(self, windows)
 
     def asked(self, state: KMeansState, query: Query) -> Query | None:
-        return None if state.done >= state.rounds else query
+        return None if state.done >= state.last else query
 
     def prepare(self, batch: Encoded, first: KMeansState) -> Encoded:
         """Records as whole numbers of steps, and in a last column how long they are."""
@@ -170,24 +193,32 @@ class KMeans(Program[KMeansState, KMeansModel]):
     def reduce(self, total: Reals, state: KMeansState) -> KMeansState:
         clusters, width = state.centres.shape
         sums, counts = total[:-clusters].reshape(clusters, width), total[-clusters:]
-        full = counts >= state.fewest
+        fewest: float | Reals = state.fewest
+        if state.windows:
+            sums, counts, fewest = _averaged(sums, counts, state)
+        full = counts >= fewest
         means = sums / np.where(full, counts, 1.0)[:, None]
         centres = np.where(full[:, None], np.clip(means, state.low, state.high), state.centres)
         done = state.done + 1
-        if not state.private and full.all() and np.array_equal(centres, state.centres):
+        still = full.all() and np.array_equal(centres, state.centres)
+        if still and not state.private and not state.windows:
             done = state.rounds  # Lloyd's algorithm has converged
-        elif done < state.rounds:
+        elif done < state.last:
             centres = _refilled(centres, counts, full, state)
-        return replace(state, centres=centres, counts=np.maximum(counts, 0.0), done=done)
+        seen = np.where(full, state.seen + 1, 0.0) if state.windows else state.seen
+        counts = np.maximum(counts, 0.0)
+        return replace(state, centres=centres, counts=counts, seen=seen, done=done)
 
     def result(self, state: KMeansState) -> KMeansModel:
-        return KMeansModel(state.centres, state.counts)
+        # In windows, counts are those of one: of all so far there are so many times as many.
+        windows = max(1, math.ceil(state.done / state.rounds)) if state.windows else 1
+        return KMeansModel(state.centres, state.counts * windows)
 
     def predict(self, model: KMeansModel, X: Reals) -> Prediction:
         return Prediction("cluster", model.nearest(X), model.distances(X))
 
     def _fewest(self, state: KMeansState, promise: Promise) -> float:
-        plan = Plan(tuple(self.plan(state)))
+        plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
         counts = plan.stage(1).query.blocks[1]
         mechanism = Levels.planned(promise, plan).mechanism(counts)
         spread = math.sqrt(2) if promise.delta == 0 else 1.0  # a Laplace scale b has deviation √2·b
@@ -200,6 +231,19 @@ def _nearest(X: Reals, centres: Reals) -> NDArray[np.intp]:
     return np.asarray(score.argmax(axis=1))
 
 
+def _averaged(sums: Reals, counts: Reals, state: KMeansState) -> tuple[Reals, Reals, Reals]:
+    """Sums and counts averaged with those of earlier rounds, and which counts are taken for none.
+
+    A cluster that was moved, being empty, begins anew.
+    """
+    number = at_rest(state.seen + 1, state.last)
+    share = late_share(number)
+    before = np.where(state.seen > 0, state.counts, 0.0)
+    averaged = (1 - share)[:, None] * before[:, None] * state.centres + share[:, None] * sums
+    left = np.sqrt(np.minimum(1.0, late_variance(number)))
+    return averaged, (1 - share) * before + share * counts, state.fewest * left
+
+
 def _refilled(centres: Reals, counts: Reals, full: NDArray[np.bool_], state: KMeansState) -> Reals:
     """Empty clusters move next to the heaviest one, closer by half in each round.
 
@@ -209,7 +253,7 @@ def _refilled(centres: Reals, counts: Reals, full: NDArray[np.bool_], state: KMe
     for empty in np.flatnonzero(~full):
         heaviest = int(left.argmax())
         left[heaviest] /= 2
-        near = centres[heaviest] + state.spread[empty] / 2.0 ** (state.done + 1)
+        near = centres[heaviest] + state.spread[empty] / 2.0 ** (state.done % AGAIN + 1)
         centres[empty] = np.clip(near, state.low, state.high)
     return centres
 

@@ -47,6 +47,8 @@ class Levels:
 
     @classmethod
     def planned(cls, promise: Promise, plan: Plan, parts: int = 1, holders: int = 1) -> Levels:
+        if plan.windows:
+            raise InternalFault("each window has the whole promise: plan its part by itself.")
         if not promise.is_private:
             return cls(promise, plan, {}, parts, holders)
         _check_norms(promise, plan)
@@ -73,11 +75,11 @@ class Levels:
         )
         scale = bound.value * self.multipliers[block.name]
         if block.norm is Norm.L1:
-            return Laplace(bound, round_up(scale), block.grid, block.length, parts=self.parts)
+            return Laplace(bound, round_up(scale), block.sum_grid, block.length, parts=self.parts)
         # The planned cost is that of a continuous Gaussian; see accounting/gaussian.md.
-        variance = scale**2 + 4 * block.grid.step**2
+        variance = scale**2 + 4 * block.sum_grid.step**2
         scale = round_up(_root_up(variance))
-        gaussian = Gaussian(bound, scale, block.grid, block.length, parts=self.parts)
+        gaussian = Gaussian(bound, scale, block.sum_grid, block.length, parts=self.parts)
         self._check_parts(block, gaussian)
         return gaussian
 

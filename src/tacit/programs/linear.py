@@ -23,7 +23,7 @@ from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
 from tacit.programs.pairs import Pairs
-from tacit.programs.prediction import Prediction
+from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Program, Query, Stage, norm_for
 
 __all__ = ["LinearModel", "LinearRegression", "LinearState", "noise_norm", "solve"]
@@ -78,7 +78,7 @@ class LinearModel:
         return found
 
     def predict(self, X: Reals) -> Reals:
-        return self.to_label(X @ self.coef + self.intercept)
+        return self.to_label(within(X) @ self.coef + self.intercept)
 
 
 class LinearRegression(Program[LinearState, LinearModel]):

@@ -11,7 +11,7 @@ from tacit.privacy.bound import Norm
 from tacit.programs.contributions import Products
 from tacit.programs.features import FEATURE_STEP, Centred, exact_product, sizes_of, whole_numbers
 
-__all__ = ["View", "gradients", "lengths", "quantised", "residuals", "seen_from"]
+__all__ = ["View", "gradients", "lengths", "probabilities", "quantised", "residuals", "seen_from"]
 
 Reals = NDArray[np.float64]
 
@@ -62,18 +62,26 @@ def gradients(ready: Reals, y: NDArray[np.int64], view: View) -> Products:
 
 
 def residuals(scores: Reals, y: NDArray[np.int64]) -> Reals:
-    """Predicted probability minus truth: the derivative of the loss by the score.
+    """Predicted probability minus truth: the derivative of the loss by the score."""
+    found = probabilities(scores)
+    if scores.shape[1] == 1:
+        return np.asarray(found - (y == 1)[:, None])
+    return np.asarray(found - (y[:, None] == np.arange(scores.shape[1])))
+
+
+def probabilities(scores: Reals) -> Reals:
+    """Of each class; of the second alone, where there is one column of scores.
 
     Sums over classes are made class by class, in the same order for every record.
     """
     from scipy.special import expit
 
     if scores.shape[1] == 1:
-        return np.asarray(expit(scores) - (y == 1)[:, None])
+        return np.asarray(expit(scores))
     # numpy's exp has other last bits for other strides.
     shifted = np.exp(np.ascontiguousarray(scores - scores.max(axis=1, keepdims=True)))
     total = np.zeros(len(scores))
     for column in shifted.T:
         total += column
     shifted /= total[:, None]
-    return np.asarray(shifted - (y[:, None] == np.arange(scores.shape[1])))
+    return np.asarray(shifted)

@@ -43,7 +43,7 @@ class OutputModel:
     remarks: tuple[str, ...] = ()
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        return (np.asarray(X) @ self.weights > 0).astype(np.int64)
+        return (clip_to_ball(_matrix(X), 1.0) @ self.weights > 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,12 @@ from tacit.programs.components import Components, Kind, covariance_of, moments_l
 from tacit.programs.contributions import Contribution, Mixed
 from tacit.programs.features import FEATURE_STEP, Whole, whole_numbers
 from tacit.programs.levels import Levels
-from tacit.programs.prediction import Prediction
+from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
 from tacit.programs.spread import box, made_up
+from tacit.programs.windows import at_rest, late_share, over, rounds_each
 
-__all__ = ["Mixture", "MixtureModel", "MixtureState", "joint_bound"]
+__all__ = ["Mixture", "MixtureModel", "MixtureState", "in_windows", "joint_bound"]
 
 Reals = NDArray[np.float64]
 Coordinates = Literal["own", "shared"]
@@ -61,6 +62,12 @@ class MixtureState:
     noise: float
     rounds: int
     done: int = 0
+    windows: int = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last round; `rounds` are those of one window, if there are any."""
+        return self.rounds * max(1, self.windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +82,13 @@ class MixtureModel:
     def log_likelihoods(self, X: Reals) -> Reals:
         """The logarithm of the density at each vector."""
         components = self._components
-        logs = components.log_densities(components.standardised(X))
+        logs = components.log_densities(components.standardised(within(X)))
         return np.asarray(np.logaddexp.reduce(logs, axis=1))
 
     def responsibilities(self, X: Reals) -> Reals:
         """The probability of each component, for each vector."""
         components = self._components
-        return components.responsibilities(components.standardised(X))
+        return components.responsibilities(components.standardised(within(X)))
 
     @property
     def _components(self) -> Components:
@@ -93,8 +100,9 @@ class Mixture(Program[MixtureState, MixtureModel]):
 
     components    how many
     covariance    "full", "diag" or "spherical"
-    rounds        by default 10, or 5 when the promise is pure, because then the noise grows with
-                  the number of rounds instead of its root
+    rounds        of all windows together; by default 10, or 5 when the promise is pure, because
+                  then the noise grows with the number of rounds instead of its root; in windows
+                  twice as many
     coordinates   "own": each component's, where a record that is farther than √d + 2 standard
                   deviations counts less; "shared": the unit ball's, where none does
     floor         the least variance in any direction
@@ -132,6 +140,8 @@ class Mixture(Program[MixtureState, MixtureModel]):
         encoder = self.encoder(schema)
         low, high = box(encoder)
         middle = (low + high) / 2
+        # An average over rounds needs more of them until it has come to rest.
+        rounds = self.rounds or _rounds(promise) * (2 if self._windows else 1)
         # So wide that the components cover the box between them.
         radii = (high - low) / 2 / self.components ** (1 / encoder.width)
         state = MixtureState(
@@ -141,7 +151,8 @@ class Mixture(Program[MixtureState, MixtureModel]):
             kind=self.covariance,
             norm=norm_for(promise).value,
             noise=0.0,
-            rounds=self.rounds or _rounds(promise),
+            rounds=rounds_each(rounds, self._windows),
+            windows=self._windows,
         )
         return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
 
@@ -150,7 +161,11 @@ class Mixture(Program[MixtureState, MixtureModel]):
         length = components * (1 + width + moments_length(first.kind, width))
         norm = Norm(first.norm)
         bound = joint_bound(norm, first.kind, width)
-        return [Stage(Query((Block("statistics", length, norm, bound, STEP),)), first.rounds)]
+        return in_windows(Query((Block("statistics", length, norm, bound, STEP),)), first)
+
+    def windowed(self, windows: int) -> Mixture:
+        """Components go on from window to window, as averages over later rounds (windows.md)."""
+        return over(self, windows)
 
     def admit(self, state: MixtureState) -> None:
         try:
@@ -163,7 +178,7 @@ class Mixture(Program[MixtureState, MixtureModel]):
             raise InputError("this state's components are no Gaussian mixture.")
 
     def asked(self, state: MixtureState, query: Query) -> Query | None:
-        return None if state.done >= state.rounds else query
+        return None if state.done >= state.last else query
 
     def prepare(self, batch: Encoded, first: MixtureState) -> Encoded:
         return batch._replace(X=whole_numbers(batch.X)) if first.noise > 0 else batch
@@ -215,9 +230,38 @@ class Mixture(Program[MixtureState, MixtureModel]):
             covariances=covariances,
             done=state.done + 1,
         )
+        if state.windows:
+            return self._averaged(state, after, counts > FEWEST * state.noise)
         if self.rounds is None and state.noise == 0 and _still(state, after):
             return replace(after, done=state.rounds)
         return after
+
+    def _averaged(
+        self, before: MixtureState, found: MixtureState, seen: NDArray[np.bool_]
+    ) -> MixtureState:
+        """What was found, averaged with earlier rounds: as moments, which is how EM adds records.
+
+        A component that was not seen just now is as it was found: somewhere else.
+        """
+        share = late_share(at_rest(float(found.done), found.last))
+        weights = (1 - share) * before.weights + share * found.weights
+        means, covariances = found.means.copy(), found.covariances.copy()
+        for k in np.flatnonzero(seen):
+            new = share * found.weights[k] / weights[k]
+            means[k] = (1 - new) * before.means[k] + new * found.means[k]
+            between = self._squared(found.means[k] - before.means[k])
+            covariances[k] = self._bounded(
+                (1 - new) * before.covariances[k]
+                + new * found.covariances[k]
+                + new * (1 - new) * between
+            )
+        return replace(found, weights=weights, means=means, covariances=covariances)
+
+    def _squared(self, difference: Reals) -> Reals:
+        if self.covariance == "full":
+            return np.outer(difference, difference)
+        squares = difference**2
+        return np.asarray(squares.mean()) if self.covariance == "spherical" else squares
 
     def result(self, state: MixtureState) -> MixtureModel:
         return MixtureModel(state.weights, state.means, state.covariances, state.kind)
@@ -251,9 +295,17 @@ class Mixture(Program[MixtureState, MixtureModel]):
         return np.asarray((vectors * np.clip(values, self.floor, 1.0)) @ vectors.T)
 
     def _noise(self, state: MixtureState, promise: Promise) -> float:
-        plan = Plan(tuple(self.plan(state)))
+        plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
         mechanism = Levels.planned(promise, plan).mechanism(plan.stage(1).query.blocks[-1])
         return float(mechanism.scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
+
+
+def in_windows(query: Query, first: MixtureState) -> list[Stage]:
+    """The rounds of the plan, or of each window."""
+    stage = Stage(query, first.rounds)
+    if not first.windows:
+        return [stage]
+    return [replace(stage, window=number) for number in range(1, first.windows + 1)]
 
 
 def joint_bound(norm: Norm, kind: str, width: int) -> Fraction:

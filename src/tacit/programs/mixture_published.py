@@ -30,7 +30,7 @@ from tacit.programs.components import Kind, moments_length
 from tacit.programs.contributions import Contribution, Products
 from tacit.programs.features import Whole
 from tacit.programs.levels import Levels
-from tacit.programs.mixture import STEP, WEIGHT_UNIT, Mixture, MixtureState
+from tacit.programs.mixture import STEP, WEIGHT_UNIT, Mixture, MixtureState, in_windows
 from tacit.programs.program import Block, Plan, Query, Stage
 
 __all__ = ["PublishedMixture", "PublishedState", "perturbed"]
@@ -110,7 +110,7 @@ class PublishedMixture(Mixture):
             for k in range(self.components)
             for what, length in lengths.items()
         ]
-        return [Stage(Query((weights, *others)), first.rounds)]
+        return in_windows(Query((weights, *others)), first)
 
     def map(self, batch: Encoded, state: MixtureState, query: Query) -> Sequence[Contribution]:
         weights, features = self._products(batch.X, state)
@@ -149,7 +149,8 @@ class PublishedMixture(Mixture):
         gaussians = releases - state.rounds if laplace else releases
         epsilon, delta = promise.epsilon / releases, promise.delta / gaussians
         gaussian = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-        needed = Levels.planned(promise, Plan(tuple(self.plan(state)))).multipliers
+        plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
+        needed = Levels.planned(promise, plan).multipliers
         weights = 1 / epsilon if laplace else gaussian
         return (
             max(1.0, weights / float(needed["weights"])),

@@ -30,6 +30,7 @@ __all__ = [
     "model_bytes",
     "model_from_bytes",
     "save_model",
+    "schema_of",
 ]
 
 WITHOUT = (
@@ -52,7 +53,11 @@ class SavedModel:
         return self.program.encoder(self.schema)
 
     def predict(self, X: NDArray[np.float64]) -> Prediction | None:
-        """What the model says of encoded records; None if it speaks of all records together."""
+        """What the model says of encoded records; None if it speaks of all records together.
+
+        `encoder` makes them of a table, as in training: values beyond their public bounds count as
+        the bounds, missing ones as the schema says.
+        """
         return self.program.predict(self.model, X)
 
 
@@ -96,14 +101,22 @@ def model_from_bytes(data: bytes, where: str = "the model file") -> SavedModel:
         raise InputError(f"{where}: {error}") from None
 
 
-def check_canonical(data: bytes, program: Learner, schema: Schema) -> None:
+def schema_of(data: bytes) -> Schema:
+    """The schema in the bytes of a model file."""
+    return _schema(about_of(data))
+
+
+def check_canonical(data: bytes, program: Learner, schema: Schema) -> Schema:
     """CheckFailed unless the bytes are the one spelling of a model of this program and schema.
 
     For whoever is sent a model: another spelling, an entry that nobody reads, another program's
-    settings or a number that is not finite is not what the program makes.
+    settings or a number that is not finite is not what the program makes. Where the schema leaves
+    bounds to be found, the model's own has them, and agrees in all else; it is returned.
     """
     try:
         model = from_bytes(program.models, data)
+        if schema.private:
+            schema = _filled(schema, schema_of(data), program)
         whole = model_bytes(model, program, schema) == data
     except (InputError, UsageError) as error:
         raise CheckFailed(f"the model is not one of program {program.name!r}: {error}") from None
@@ -114,6 +127,24 @@ def check_canonical(data: bytes, program: Learner, schema: Schema) -> None:
         )
     if not all(_is_finite(getattr(model, field.name)) for field in fields(model)):
         raise CheckFailed("the model holds a number that is infinite or none at all.")
+    return schema
+
+
+def _filled(agreed: Schema, learned: Schema, program: Learner) -> Schema:
+    """The agreed schema, with the learned one's bounds where the program finds them; what was
+    stated is never narrower for it."""
+    found: dict[str, tuple[float, float, bool]] = {}
+    for column in program.finds_bounds(agreed):
+        own = learned.column(column.name)
+        if not isinstance(own.bounds, tuple) or own.range_found is None:
+            raise InputError(f"it does not say the range of {column.name!r}.")
+        low, high = own.bounds
+        if isinstance(column.bounds, tuple) and not (
+            low <= column.bounds[0] and column.bounds[1] <= high and own.range_found
+        ):
+            raise InputError(f"its range of {column.name!r} is narrower than agreed.")
+        found[column.name] = (low, high, own.range_found)
+    return agreed.with_ranges(found)
 
 
 def _is_finite(value: Any) -> bool:
@@ -128,7 +159,7 @@ def _program(about: Any) -> Learner:
     name, version, settings = (_entry(about, key) for key in ("program", "version", "settings"))
     if not isinstance(name, str) or type(version) is not int or not isinstance(settings, dict):
         raise InputError("its program, version or settings are damaged.")
-    return learner_named(name, version, settings)
+    return learner_named(name, version, settings, to_read=True)
 
 
 def _schema(about: Any) -> Schema:

@@ -25,7 +25,7 @@ from tacit.programs.features import FEATURE_STEP
 from tacit.programs.groups import Groups
 from tacit.programs.layout import layout, owners
 from tacit.programs.moments import noise_std
-from tacit.programs.prediction import Prediction, class_names
+from tacit.programs.prediction import Prediction, class_names, within
 from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
 __all__ = ["NaiveBayes", "NaiveBayesModel", "NaiveBayesState"]
@@ -105,6 +105,7 @@ class NaiveBayesModel:
 
     def joint_log_likelihood(self, X: Reals) -> Reals:
         """log P(class, record), one row per record."""
+        X = within(X)
         found = self.class_log_prior + self.offset + X @ self.weights.T
         present = _present(X, self.missing)
         for k in range(len(self.class_log_prior)):

@@ -20,7 +20,7 @@ from tacit.data.discrete import Discrete, codes_of_vectors
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
 from tacit.programs.cell_classifiers import CLASSIFIERS, design_of
-from tacit.programs.prediction import Prediction, class_names
+from tacit.programs.prediction import Prediction, class_names, within
 from tacit.programs.tabulated import Marginal, Tabulated, asked_about
 
 __all__ = ["EnsembleModel", "PartitionEnsemble"]
@@ -61,7 +61,7 @@ class EnsembleModel:
 
     def scores(self, X: Reals) -> Reals:
         """Equation 6.2 divided by the sum of the weights: from −1, all say class 0, to 1."""
-        codes = codes_of_vectors(X, self.sizes, self.open)
+        codes = codes_of_vectors(within(X), self.sizes, self.open)
         starts = accumulate((math.prod(self._shape(t)) for t in self.features), initial=0)
         found = np.zeros(len(codes))
         for table, weight, (start, stop) in zip(

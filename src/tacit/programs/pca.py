@@ -22,7 +22,7 @@ from tacit.privacy.promise import Promise
 from tacit.programs.layout import owners
 from tacit.programs.moments import Moments, noise_std, without_impossible
 from tacit.programs.pairs import Pairs
-from tacit.programs.prediction import Prediction
+from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Program, Query, Stage, norm_for
 
 __all__ = ["PCA", "PCAModel", "PCAState", "denoised"]
@@ -69,7 +69,7 @@ class PCAModel:
     count: float
 
     def transform(self, X: Reals) -> Reals:
-        found: Reals = (X - self.mean) @ self.components.T
+        found: Reals = (within(X) - self.mean) @ self.components.T
         return found
 
 

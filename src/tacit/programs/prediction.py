@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.schema import Column
 
-__all__ = ["Kind", "Prediction", "class_names"]
+__all__ = ["Kind", "Prediction", "class_names", "within"]
 
 Kind = Literal["class", "value", "cluster", "components"]
 
@@ -28,6 +28,18 @@ class Prediction:
     kind: Kind
     values: NDArray[Any]
     scores: NDArray[np.float64] | None = None
+
+
+def within(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vectors as a fit sees them: encoded values lie in [−1, 1], and others are brought there; what
+    is no number is 0.
+
+    Every model says what it says of these. A model knows nothing beyond the public bounds: a
+    Gaussian that is narrow there would be sure of anything far outside.
+    """
+    kept: NDArray[np.float64] = np.clip(np.asarray(X, dtype=np.float64), -1.0, 1.0)
+    np.copyto(kept, 0.0, where=np.isnan(kept))
+    return kept
 
 
 def class_names(label: Column) -> tuple[str, ...]:

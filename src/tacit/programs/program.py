@@ -10,6 +10,7 @@ at. The framework clips every contribution to the planned bound, on the integers
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from tacit.crypto.signing import digest
 from tacit.data.encode import Encoded, Encoder
-from tacit.data.schema import Schema
+from tacit.data.schema import Column, Schema
 from tacit.errors import UsageError
 from tacit.privacy.bound import Grid, Norm, power_of_two_below
 from tacit.privacy.promise import Promise
@@ -49,6 +50,8 @@ class Block:
     weight   of the promise, relative to all other blocks of the plan, for all rounds of its stage:
              it divides ε when the promise is pure, and 1/σ² of Gaussian noise otherwise
     limit    the largest norm of one unit's contribution, in whole steps of the `grid`
+    shift    each holder's sum leaves it rounded to 2^shift steps, where so many units may be in a
+             sum that finer ones would not fit an integer (coarse.md); 0: as it is
     """
 
     name: str
@@ -57,6 +60,7 @@ class Block:
     bound: Fraction
     step: Fraction | None = None
     weight: Fraction = Fraction(1)
+    shift: int = 0
     # They follow from the others, and are asked for in every round.
     grid: Grid = field(init=False, repr=False, compare=False)
     limit: int = field(init=False, repr=False, compare=False)
@@ -73,11 +77,31 @@ class Block:
         object.__setattr__(self, "limit", int(self.bound / self.grid.step))
         if self.limit < 1:
             raise UsageError(f"block {self.name!r}: its step is larger than its bound.")
+        if self.shift < 0:
+            raise UsageError(f"block {self.name!r}: shift = {self.shift}; it is 0 or more.")
+
+    @property
+    def sum_grid(self) -> Grid:
+        """What sums are multiples of, once they have left a holder."""
+        return self.grid if self.shift == 0 else Grid(self.grid.step * 2**self.shift)
+
+    @property
+    def rounding(self) -> int:
+        """How much further one unit can move a sum because it is rounded, in steps of `sum_grid`:
+        one step in each coordinate (coarse.md)."""
+        if self.shift == 0:
+            return 0
+        return math.isqrt(self.length - 1) + 1 if self.norm is Norm.L2 else self.length
+
+    @property
+    def sum_limit(self) -> int:
+        """How far one unit can move a sum that has left its holder, in steps of `sum_grid`."""
+        return -(-self.limit >> self.shift) + self.rounding
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far adding or removing one unit moves the sum: `limit` steps."""
-        return self.limit * self.grid.step
+        """How far adding or removing one unit moves the sum."""
+        return self.sum_limit * self.sum_grid.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +146,13 @@ class Stage:
 
     With `sampling` below 1 each unit takes part in each of these rounds with that probability,
     secretly, in all blocks or in none, and the channel scales the sum up accordingly.
+    `window` says whose records these rounds are about, where records arrive in windows, from 1.
     """
 
     query: Query
     count: int = 1
     sampling: Fraction = Fraction(1)
+    window: int = 0
 
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 < self.sampling <= 1:
@@ -137,15 +163,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """All rounds of a run, fixed before any record is read."""
+    """All rounds of a run, fixed before any record is read.
+
+    Where records arrive in windows, each window has rounds of its own, and the whole promise for
+    them: its `part` is a plan by itself.
+    """
 
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(self.stages))
-        names = [block.name for stage in self.stages for block in stage.query.blocks]
+        names = [(s.window, block.name) for s in self.stages for block in s.query.blocks]
         if not names or len(set(names)) < len(names):
             raise UsageError("a plan needs at least one block, each with a name of its own.")
+        windows = list(dict.fromkeys(stage.window for stage in self.stages))
+        if windows not in ([0], list(range(1, len(windows) + 1))):
+            raise UsageError("the windows of a plan come one after another, from 1.")
 
     @cached_property
     def rounds(self) -> int:
@@ -165,6 +198,27 @@ class Plan:
             left -= stage.count
         raise UsageError(f"the plan has rounds 1 to {self.rounds}; there is no round {number}.")
 
+    @property
+    def windows(self) -> int:
+        """How many there are; 0 if all rounds are about the same records."""
+        return self.stages[-1].window
+
+    def part(self, window: int) -> Plan:
+        """The rounds of one window, as a plan by itself; of window 0, all of a plan without."""
+        return Plan(tuple(replace(s, window=0) for s in self.stages if s.window == window))
+
+    def place(self, number: int) -> tuple[int, int]:
+        """The window of round `number`, and which of the window's rounds it is, from 1."""
+        window = self.stage(number).window
+        before = sum(stage.count for stage in self.stages if stage.window < window)
+        return window, number - before
+
+    def ends_window(self, number: int) -> bool:
+        """Whether round `number` is the last one about its records."""
+        if number == self.rounds:
+            return True
+        return self.stage(number).window != self.stage(number + 1).window
+
     def sampled(self, rate: Fraction) -> Plan:
         """The same rounds over secret samples."""
         if rate == 1:
@@ -181,17 +235,34 @@ class Learner(ABC):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    # Earlier versions whose models this one reads and uses; it does not run their plans.
+    reads: ClassVar[tuple[int, ...]] = ()
     # False for a published method that is kept for comparison although its promise is broken.
     promise_holds: ClassVar[bool] = True
     models: ClassVar[tuple[type[Any], ...]] = ()
+    # All that `remarks` may say, for whoever checks a certificate without its model.
+    may_remark: ClassVar[tuple[str, ...]] = ()
 
     def encoder(self, schema: Schema) -> Encoder:
         """How records become vectors; the default maps numbers to [−1, 1]."""
         return Encoder(schema, interval="symmetric")
 
+    def finds_bounds(self, schema: Schema) -> tuple[Column, ...]:
+        """The columns whose bounds the model's schema may have from a run, not from agreement."""
+        return schema.private
+
     def predict(self, model: Any, X: NDArray[np.float64]) -> Prediction | None:
-        """What a model says of each encoded record; None: it speaks of all records together."""
+        """What a model says of each encoded record; None: it speaks of all records together.
+
+        Of vectors that no record has, a model says what it says of the nearest ones that a fit
+        would have seen (`tacit.programs.prediction.within`).
+        """
         return None
+
+    def remarks(self, model: Any) -> tuple[str, ...]:
+        """What whoever uses this model must know: of the model alone, so that everyone who has it
+        finds the same. Certificates of a federation and of estimators say it too."""
+        return ()
 
     def settings(self) -> dict[str, Any]:
         """What makes this program differ from another of its name; part of the certificate."""
@@ -214,6 +285,8 @@ class Program(Learner, Generic[S, M]):
 
     # The dataclasses that `init` and `reduce` return; sent as bytes, like models.
     states: ClassVar[tuple[type[Any], ...]] = ()
+    # In how many windows records arrive; 0 if they are all there. Set by `windowed` alone.
+    _windows: int = 0
 
     @abstractmethod
     def init(self, schema: Schema, promise: Promise) -> S:
@@ -222,6 +295,18 @@ class Program(Learner, Generic[S, M]):
     @abstractmethod
     def plan(self, first: S) -> Sequence[Stage]:
         """All rounds, from the first state: what they ask, and what pays for it."""
+
+    def windowed(self, windows: int) -> Program[Any, M]:
+        """The same, learned from records that arrive in so many windows, each record in one.
+
+        Its plan says of every stage which window it is about (`Stage.window`), and never ends
+        before the last; after each window `result` is a model of all records so far. By default
+        for programs of one round: their sums are added up (windows.py). A program of several rounds
+        says itself how it goes on from window to window.
+        """
+        from tacit.programs.windows import Accumulating
+
+        return Accumulating(self, windows)
 
     def admit(self, state: S) -> None:
         """Raise InputError for a state that cannot be worked with; it depends on nothing else.
@@ -242,6 +327,15 @@ class Program(Learner, Generic[S, M]):
         """
         return batch
 
+    def seen_under(self, state: S, query: Query) -> bytes | None:
+        """None: `map` looks at prepared batches as they are. Else, exactly all that `seen` reads of
+        the state: as long as these bytes stay the same, what it made is used again."""
+        return None
+
+    def seen(self, batch: Encoded, state: S) -> Encoded:
+        """A prepared batch as `map` looks at it, where `seen_under` is not None."""
+        return batch
+
     @abstractmethod
     def map(
         self, batch: Encoded, state: S, query: Query
@@ -259,6 +353,11 @@ class Program(Learner, Generic[S, M]):
     @abstractmethod
     def result(self, state: S) -> M:
         """The model."""
+
+    def learned_schema(self, schema: Schema, state: S) -> Schema:
+        """The schema that the model is read with: the agreed one, unless bounds were to be found
+        under the promise (ranged.py)."""
+        return schema
 
 
 def norm_for(promise: Promise) -> Norm:

@@ -1,12 +1,13 @@
-"""Bounds learned under budget: noisy counts of magnitudes on a logarithmic grid (ranges.md).
+"""Bounds found under the promise, in two rounds of noisy counts (proof: ranges.md).
 
-For who cannot state public bounds. Each record puts one mark per feature into the cell of its sign
-and power of two; the range is what lies between the outermost cells that are surely not empty.
+For who cannot state public bounds. Each record puts one mark per column into the cell of its sign
+and power of two, then one into a bin across the span that these cells showed. A range is meant to
+leave out a small, stated share of the records (range_search.py). On its own this is a program like
+any other; in front of another one, and paid from the same promise, it is part of `Ranged`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,43 +23,66 @@ from tacit.privacy.promise import Promise
 from tacit.programs.cells import Cells, marks_bound
 from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
+from tacit.programs.range_search import (
+    BINS,
+    CELLS,
+    Noise,
+    bin_of,
+    cell_of,
+    closely,
+    roughly,
+)
 
-__all__ = ["Range", "Ranges"]
+__all__ = ["BLOCKS", "Range", "RangeState", "Ranges", "searched_noise"]
 
-# Powers of two that are told apart: 2^-20 (a millionth) to 2^40 (a trillion); smaller magnitudes
-# count as zero, larger ones as the largest.
-LOWEST, HIGHEST = -20, 40
-POWERS = HIGHEST - LOWEST + 1
-CELLS = 2 * POWERS + 1  # −2^40 … −2^-20, 0, 2^-20 … 2^40
+Reals = NDArray[np.float64]
 UNIT = 2**20  # what a mark counts for, in steps
 STEP = Fraction(1, UNIT)
-# A cell counts as occupied if noise alone reaches its count once in so many runs.
-FALSE_ALARM = 1e-3
+BLOCKS = ("ranges, roughly", "ranges, closely")
+ROUGH = Fraction(1, 3)  # the first round's part of what the search is given
 
 
 @dataclass(frozen=True)
 class RangeState:
-    varies: ClassVar[tuple[str, ...]] = ("counts", "done")
+    """range_knots       what the first round found of each column (range_search.py)
+    range_low, range_high, range_found   what the second round found
+    ranges_done       rounds so far
+    range_noise       standard deviation of the noise on a count, in each of the two rounds
+    """
 
-    width: int
-    norm: str
-    threshold: float
-    counts: NDArray[np.float64]
-    done: bool = False
+    varies: ClassVar[tuple[str, ...]] = (
+        "range_knots",
+        "range_known",
+        "range_low",
+        "range_high",
+        "range_found",
+        "ranges_done",
+    )
+
+    range_norm: str
+    range_noise: tuple[float, float]
+    range_knots: Reals
+    range_known: NDArray[np.bool_]
+    range_low: Reals
+    range_high: Reals
+    range_found: NDArray[np.bool_]
+    ranges_done: int = 0
 
 
 @dataclass(frozen=True)
 class Range:
-    """One low and one high per feature."""
+    """One low and one high per column, and whether it was found: if not, they are a guess."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Reals
+    high: Reals
+    found: NDArray[np.bool_]
 
 
 class Ranges(Program[RangeState, Range]):
-    """The range of each of `width` features. It reads plain numbers, not encoded ones."""
+    """The range of each of `width` columns. It reads plain numbers, not encoded ones."""
 
     name = "ranges"
+    version = 2
     states = (RangeState,)
     models = (Range,)
 
@@ -66,61 +90,58 @@ class Ranges(Program[RangeState, Range]):
         self.width = width
 
     def init(self, schema: Schema, promise: Promise) -> RangeState:
-        norm = norm_for(promise)
-        draft = RangeState(self.width, norm.value, 0.5, np.zeros((self.width, CELLS)))
-        if not promise.is_private:
-            return draft
+        draft = self.before(norm_for(promise))
         plan = Plan(tuple(self.plan(draft)))
-        (block,) = plan.stage(1).query.blocks
-        scale = float(Levels.planned(promise, plan).mechanism(block).scale)
-        return replace(draft, threshold=_threshold(scale, norm, self.width * CELLS))
+        return replace(draft, range_noise=searched_noise(promise, plan))
+
+    def before(self, norm: Norm) -> RangeState:
+        """The state before any data, with nothing said of the noise yet."""
+        width = self.width
+        knots = np.tile(np.array([-1.0, -1.0, 1.0, 1.0]), (width, 1))
+        nothing, low = np.zeros(width, dtype=np.bool_), np.full(width, -1.0)
+        return RangeState(norm.value, (0.0, 0.0), knots, nothing, low, -low, nothing.copy())
 
     def plan(self, first: RangeState) -> Sequence[Stage]:
-        norm = Norm(first.norm)
-        # One mark per feature: their L1 norm is the number of features, the L2 norm its root.
-        bound = marks_bound(first.width, norm, UNIT)
-        return [Stage(Query((Block("magnitudes", first.width * CELLS, norm, bound, STEP),)))]
+        return self.stages(Norm(first.range_norm), Fraction(1))
+
+    def stages(self, norm: Norm, weight: Fraction) -> list[Stage]:
+        """Both rounds, which have so much of the promise together."""
+        # One mark per column: their L1 norm is the number of columns, the L2 norm its root.
+        bound = marks_bound(self.width, norm, UNIT)
+        rounds = zip(BLOCKS, (CELLS, BINS), (ROUGH, 1 - ROUGH), strict=True)
+        return [
+            Stage(Query((Block(name, self.width * size, norm, bound, STEP, part * weight),)))
+            for name, size, part in rounds
+        ]
 
     def map(self, batch: Encoded, state: RangeState, query: Query) -> Sequence[Cells]:
-        return [Cells(_cells(batch.X), (CELLS,) * state.width, UNIT)]
+        if query.blocks[0].name == BLOCKS[0]:
+            return [Cells(cell_of(batch.X), (CELLS,) * self.width, UNIT)]
+        return [Cells(bin_of(batch.X, state.range_knots), (BINS,) * self.width, UNIT)]
 
-    def reduce(self, total: NDArray[np.float64], state: RangeState) -> RangeState:
-        return replace(state, counts=total.reshape(state.width, CELLS), done=True)
+    def reduce(self, total: Reals, state: RangeState) -> RangeState:
+        norm, counts = Norm(state.range_norm), total.reshape(self.width, -1)
+        noise = [Noise(deviation, norm) for deviation in state.range_noise]
+        if state.ranges_done == 0:
+            spans = [roughly(column, noise[0]) for column in counts]
+            knots = np.array([span for span, _ in spans])
+            known = np.array([is_known for _, is_known in spans])
+            return replace(state, range_knots=knots, range_known=known, ranges_done=1)
+        pairs = zip(counts, state.range_knots, state.range_known, strict=True)
+        ranges = [closely(column, knots, bool(known), noise[1]) for column, knots, known in pairs]
+        low, high, found = (np.array(part) for part in zip(*ranges, strict=True))
+        return replace(state, range_low=low, range_high=high, range_found=found, ranges_done=2)
 
     def result(self, state: RangeState) -> Range:
-        spans = [_span(counts, state.threshold) for counts in state.counts]
-        low, high = np.array(spans).T
-        return Range(low, high)
+        return Range(state.range_low, state.range_high, state.range_found)
 
 
-def _cells(X: NDArray[np.float64]) -> NDArray[np.int64]:
-    # |x| = m · 2^e with m in [1/2, 1): exact, whereas a logarithm has last bits that may differ.
-    power = np.frexp(X)[1] - 1
-    power = np.where(np.isinf(X), HIGHEST, np.where(X == 0, LOWEST - 1, power))
-    place = np.clip(power, LOWEST - 1, HIGHEST) - LOWEST + 1  # 0 for what counts as zero
-    cells = POWERS + np.sign(X) * place
-    return np.where(np.isnan(cells), -1, cells).astype(np.int64)
-
-
-def _span(counts: NDArray[np.float64], threshold: float) -> tuple[float, float]:
-    """Outer ends of the outermost occupied cells; [−1, 1] if none is."""
-    found = np.flatnonzero(counts > threshold)
-    if not found.size:
-        return -1.0, 1.0
-    low, high = _ends(int(found[0]))[0], _ends(int(found[-1]))[1]
-    return (low, high) if low < high else (low - 1.0, high + 1.0)
-
-
-def _ends(cell: int) -> tuple[float, float]:
-    place = cell - POWERS
-    if place == 0:
+def searched_noise(promise: Promise, plan: Plan) -> tuple[float, float]:
+    """Standard deviations of the noise on a count of each round: public, from plan and promise."""
+    if not promise.is_private:
         return 0.0, 0.0
-    near, far = 2.0 ** (LOWEST + abs(place) - 1), 2.0 ** (LOWEST + abs(place))
-    return (near, far) if place > 0 else (-far, -near)
-
-
-def _threshold(scale: float, norm: Norm, cells: int) -> float:
-    """What the largest of so many noises exceeds with probability at most FALSE_ALARM."""
-    if norm is Norm.L1:
-        return scale * math.log(cells / (2 * FALSE_ALARM))
-    return scale * math.sqrt(2 * math.log(cells / FALSE_ALARM))
+    levels = Levels.planned(promise, plan)
+    blocks = [stage.query.blocks[0] for stage in plan.stages[:2]]
+    spread = np.sqrt(2.0) if promise.delta == 0 else 1.0
+    first, second = (float(levels.mechanism(block).scale) * float(spread) for block in blocks)
+    return first, second

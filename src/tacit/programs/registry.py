@@ -69,9 +69,13 @@ def program_named(
 
 
 def learner_named(
-    name: str, version: int | None = None, settings: Mapping[str, Any] | None = None
+    name: str,
+    version: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    to_read: bool = False,
 ) -> Learner:
-    """What is installed under this name, with settings as plain data (settings.py).
+    """What is installed under this name, with settings as plain data (settings.py). `to_read`: a
+    model that is there already, which may be of an earlier version that this one reads.
 
     Refused if it, or this version of it, is not installed; UsageError if it does not take these
     settings.
@@ -83,7 +87,8 @@ def learner_named(
             "name, or install the package that has the program, if you trust it."
         )
     kind = _own(name) if name in OWN else _foreign(name)
-    if version is not None and version != kind.version:
+    accepted = (kind.version, *kind.reads) if to_read else (kind.version,)
+    if version is not None and version not in accepted:
         raise Refused(
             f"version {str(version)[:20]} of program {name!r} was asked for, and version "
             f"{kind.version} is installed here. Install the release that has it, or agree on "

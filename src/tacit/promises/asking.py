@@ -29,6 +29,7 @@ from tacit.channels.peers.pact import Pact, pact_from_bytes
 from tacit.channels.peers.seats import group_study
 from tacit.channels.selection import Selection
 from tacit.channels.studies.checks import parallel_problem
+from tacit.channels.studies.file import FORMAT as STUDY_FORMAT
 from tacit.channels.studies.study import Study, planned_rounds
 from tacit.crypto.onion import OnionKey
 from tacit.errors import InternalFault, TacitError
@@ -85,6 +86,9 @@ def promise_of(cell: Cell) -> Promise:
 
 def _epsilon(cell: Cell) -> float:
     return math.inf if cell.kind == "none" else 1.0
+
+
+WINDOWS = 2  # of a study that has any
 
 
 def _delta(cell: Cell) -> float:
@@ -145,10 +149,10 @@ def _study(cell: Cell) -> dict[str, Any]:
     """The file that somebody would write to ask for this."""
     example = example_of(cell.program)
     document = {
-        "format": "tacit study 1",
+        "format": STUDY_FORMAT,
         "name": "cell",
         "question": "-",
-        "rounds": _rounds(cell.program, promise_of(cell)),
+        "rounds": _rounds(cell.program, promise_of(cell), WINDOWS if cell.windows else None),
         "program": _program(example),
         "promise": {**_promise(cell), **_persons(cell)},
         "take_part": {"minimum": 3, "maximum": 3, "records": 100},
@@ -159,7 +163,7 @@ def _study(cell: Cell) -> dict[str, Any]:
         **_unheard_of(cell),
     }
     if cell.windows:
-        document["online"] = {"windows": 1}
+        document["online"] = {"windows": WINDOWS}
     if cell.channel.startswith("consortium"):
         published = cell.channel.endswith("as published")
         document["rounds"] = 1
@@ -183,14 +187,14 @@ def _persons(cell: Cell) -> dict[str, int]:
 
 
 @cache
-def _rounds(name: str, promise: Promise) -> int:
+def _rounds(name: str, promise: Promise, windows: int | None) -> int:
     """As its author would find it; 1 where the program has no plan, or refuses this promise."""
     example = example_of(name)
     learner = example.learner
     if not isinstance(learner, Program):
         return 1
     try:
-        return planned_rounds(learner, example.schema, promise)
+        return planned_rounds(learner, example.schema, promise, windows)
     except TacitError:
         return 1
 

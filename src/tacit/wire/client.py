@@ -31,6 +31,7 @@ REPLY_BYTES = 2**28  # the longest reply that is read; a sum of ten million word
 _LIMITS = httpx2.Limits(max_connections=1024, max_keepalive_connections=64, keepalive_expiry=60.0)
 _BUSY = {502, 503, 504}  # said by whatever stands before the peer, so not signed
 _WORDS = 500  # characters of a refusal that are shown
+_STATEMENT = 4096  # characters of what a peer has signed of it
 # A peer's refusal becomes one of five errors: their subclasses carry fields that a peer cannot
 # fill, except that a study which was stopped is final. A peer with a fault of its own is as good as
 # away: asking again may help.
@@ -225,6 +226,9 @@ def _rebuilt(peer: Peer, body: bytes) -> TacitError:
         told = json.loads(body)
         kind = _REBUILT.get(told["kind"], Refused)
         words = "".join(letter for letter in str(told["message"]) if letter.isprintable())
+        statement = str(told.get("statement", ""))[:_STATEMENT]
     except (ValueError, TypeError, KeyError, RecursionError):
-        kind, words = Refused, "it gave no reason."
-    return kind(f"{peer.name}: {words[:_WORDS]}")
+        kind, words, statement = Refused, "it gave no reason.", ""
+    error = kind(f"{peer.name}: {words[:_WORDS]}")
+    error.statement = statement
+    return error

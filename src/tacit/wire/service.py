@@ -198,6 +198,8 @@ def _status(error: TacitError) -> HTTPStatus:
 
 def _refusal(head: Message, error: TacitError) -> Message:
     told = {"kind": type(error).__name__, "message": str(error)}
+    if error.statement:
+        told["statement"] = error.statement
     return head.reply("refusal", json.dumps(told).encode())
 
 

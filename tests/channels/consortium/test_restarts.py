@@ -102,6 +102,10 @@ class Lives:
                 reply = core.answer(self.party.key, letter, now)
             except TacitError as error:
                 reply = error
+            if isinstance(reply, Letter) and reply.kind == "stopped":
+                with pytest.raises(Unreachable, match="was stopped by"):
+                    self.party.told(to, letter, reply)
+                return reply
             self.party.told(to, letter, reply)
             return reply
         return None

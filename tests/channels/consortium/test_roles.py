@@ -22,6 +22,7 @@ from tacit.channels.consortium.local_model import Local
 from tacit.channels.consortium.party import Party
 from tacit.channels.roles.budget import LedgerBudget
 from tacit.channels.roles.letters import Finished, Letter, read, write
+from tacit.channels.roles.standing import Standing
 from tacit.channels.roles.store import MEMORY
 from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.signing import canonical
@@ -220,7 +221,11 @@ def test_too_few_parties_end_it(study: Study) -> None:
     core.tick(GATHER)
     assert isinstance(core.failure, Unreachable)
     assert "1 parties are there; the study needs 2" in str(core.failure)
-    assert core.answer(NAMES[0], turn(0, 0), GATHER).kind == "wait"
+    told = core.answer(NAMES[0], turn(0, 0), GATHER)
+    assert told.kind == "stopped"
+    standing = read(Standing, told.body)
+    assert standing.kind == "Unreachable"
+    assert standing.reason == str(core.failure)
     assert not core.is_over
 
 

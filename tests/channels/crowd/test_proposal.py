@@ -23,6 +23,7 @@ from tacit.channels.studies.tables import Signature
 from tacit.crypto.lots import opens
 from tacit.crypto.onion import OnionKey
 from tacit.errors import CheckFailed, InputError, UsageError
+from tacit.programs.logistic import Logistic
 
 TERMS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -76,8 +77,8 @@ def test_a_ring_proof_grows_with_the_group() -> None:
 
 def test_what_learns_from_records_is_refused_before_anybody_answers() -> None:
     document = tomllib.loads(PROPOSAL.to_toml())
-    for name in ("logistic", "averaged-logistic"):
-        document["learner"] = {"name": name, "version": 1}
+    for name, version in (("logistic", Logistic.version), ("averaged-logistic", 1)):
+        document["learner"] = {"name": name, "version": version}
         with pytest.raises(InputError, match=rf"\[learner\]: '{name}' learns from records"):
             Proposal.from_dict(document)
     document["learner"] = {"name": "only the collector's", "version": 1}

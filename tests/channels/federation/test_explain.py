@@ -58,7 +58,7 @@ def study(
     return Study(
         name="made-up",
         question="Who is ill?",
-        rounds=planned_rounds(chosen, schema, promise),
+        rounds=planned_rounds(chosen, schema, promise, windows),
         chosen=Chosen(name=program, version=chosen.version),
         promise=promise,
         take_part=TakePart(minimum=2, maximum=3, records=records),
@@ -116,6 +116,19 @@ def test_everyone_is_told_what_they_see() -> None:
     assert "one of the 3 servers" in explain(study(), quick=True).trust
 
 
+def test_what_can_be_found_is_said_with_the_noise_of_all_servers() -> None:
+    few, many = (explain(study(), records, quick=True).expected for records in (1, 1000))
+    assert few is not None
+    assert many is not None
+    assert few.useless
+    assert not many.useless
+    trusting = explain(study(honest=3), 1, quick=True)
+    assert trusting.expected is not None
+    assert trusting.expected.kept > few.kept
+    assert str(few) in explain(study(), 1, quick=True).lines
+    assert explain(study(promise=Promise(math.inf)), quick=True).expected is None
+
+
 def test_no_promise_is_called_so() -> None:
     said = explain(study(promise=Promise(math.inf)), quick=True)
     assert said.promise.startswith("NO PROMISE")
@@ -123,9 +136,13 @@ def test_no_promise_is_called_so() -> None:
 
 
 def test_windows_have_the_noise_of_a_window() -> None:
-    online, whole = explain(study(windows=5), quick=True), explain(study(), quick=True)
+    # One round in each of many windows, not ten.
+    online = explain(study("k-means", windows=52), quick=True)
+    whole = explain(study("k-means"), quick=True)
     assert online.noise[0].result < whole.noise[0].result
-    assert "in each of 5 windows" in online.cost
+    assert "in each of 52 windows" in online.cost
+    assert "52 windows of new records: 1 rounds each, 52 in all." in online.schedule[0]
+    assert "At most 10 rounds" in whole.schedule[0]
     assert rehearsed(study(windows=5), 40).records == 40
 
 
@@ -166,7 +183,7 @@ def test_the_estimate_is_repeatable_and_falls_with_more_records() -> None:
     seen: list[tuple[int, int]] = []
     few = rehearsed(study(), 100, lambda done, planned: seen.append((done, planned)))
     assert few == rehearsed(study(), 100)
-    assert seen[-1] == (103, 103)
+    assert seen[-1] == (110, 110)
     many = rehearsed(study(records=20_000))
     assert many.records == 2_000  # a tenth of what is allowed
     assert many.without_noise - many.with_noise < 0.02 < few.without_noise - few.with_noise

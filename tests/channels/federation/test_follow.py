@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tacit.home import tacit_home
 from tacit.privacy.promise import Promise
 from tacit.programs.contribute import decoded
 from tacit.programs.histogram import Histogram
+from tacit.programs.program import Plan
 from tacit.programs.states import state_bytes
 
 MOST = 64  # different records, each with a number of its own
@@ -577,3 +579,66 @@ TestFolder = Folder.TestCase
 TestFolder.settings = settings(
     max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+# ── several rounds of one window ──
+
+
+class Rounds(Holder):
+    """Two rounds of each of two windows; the same sum is asked in all of them."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.number = 0
+        (stage,) = self.study.plan().stages
+        places = [(number, turn) for number in (1, 2) for turn in (1, 2)]
+        self.study = self.study.running(Histogram())
+        plan = Plan(tuple(replace(stage, count=2, window=number) for number in (1, 2)))
+        self.study.__dict__["_plan"] = plan
+        assert [plan.place(number) for number in (1, 2, 3, 4)] == places
+        self.restart()
+
+    def round(self) -> list[int]:
+        self.number += 1
+        made = self.followed.contribute(self.number, self.state, self.query)
+        window = self.study.window_of(self.number)
+        self.outbox.keep(self.number, bytes(32), {"a": b"x"}, made.used, window)
+        counts = np.asarray(decoded(made.total, self.query))[:MOST].round().astype(int)
+        return [int(n) for n in np.repeat(np.arange(MOST), counts)]
+
+
+def test_all_rounds_of_a_window_are_about_the_same_records(tmp_path: Path) -> None:
+    holder = Rounds(tmp_path)
+    write(holder, "a.csv", [1, 2])
+    write(holder, "b.csv", [5])
+    assert holder.round() == [1, 2, 5]
+    write(holder, "a.csv", [1, 2, 3])  # in the midst of the window: for the next one
+    write(holder, "c.csv", [7])
+    os.rename(tmp_path / "b.csv", tmp_path / "d.csv")
+    holder.restart()  # after a crash
+    assert holder.round() == [1, 2, 5]
+    assert holder.round() == [3, 7]
+    write(holder, "a.csv", [1, 2, 3, 4])
+    assert holder.round() == [3, 7]
+
+
+def test_a_file_that_vanishes_in_the_midst_of_a_window(tmp_path: Path) -> None:
+    holder = Rounds(tmp_path)
+    write(holder, "a.csv", [1, 2])
+    assert holder.round() == [1, 2]
+    write(holder, "a.csv", [1, 9])
+    with pytest.raises(InputError, match="in the midst of a window"):
+        holder.round()
+    write(holder, "a.csv", [1, 2, 9])
+    holder.number -= 1
+    assert holder.round() == [1, 2]
+
+
+def test_a_window_that_begins_with_nothing(tmp_path: Path) -> None:
+    """What comes before its second round is taken then, and in no other window."""
+    holder = Rounds(tmp_path)
+    assert holder.round() == []
+    write(holder, "a.csv", [4])
+    assert holder.round() == [4]
+    assert holder.round() == []
+    assert holder.round() == []

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacit.channels.federation.aggregator import Aggregator, Phase
+from tacit.channels.federation.aggregator import Aggregator
 from tacit.channels.federation.certify import check_result
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.holder import Holder
@@ -28,6 +28,7 @@ from tacit.channels.federation.letters import (
 from tacit.channels.federation.local import local_study
 from tacit.channels.federation.noise_plan import asked_by
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.phases import Phase
 from tacit.channels.federation.seals import Question, marks_of, seal
 from tacit.channels.federation.server import Server
 from tacit.channels.federation.server_store import ServerStore
@@ -38,7 +39,14 @@ from tacit.channels.studies.study import Deadlines, Study, TakePart
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.schema import Column, Schema
-from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
+from tacit.errors import (
+    CheckFailed,
+    InputError,
+    Refused,
+    StudyStopped,
+    TacitError,
+    Unreachable,
+)
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.promise import Promise
 from tacit.programs.files import to_bytes
@@ -314,8 +322,10 @@ def test_a_server_that_says_no_stops_the_study(study: Study) -> None:
     assert core.failure is None
     assert [to for to, _ in core.tick(2.0)] == [key]
     core.told(key, letter, Refused("I will not"), 2.0)
-    assert isinstance(core.failure, Refused)
-    assert core.tick(3.0) == []
+    assert isinstance(core.failure, StudyStopped)
+    # Servers are let go, each is told once; nobody is asked anything more.
+    assert {letter.kind for _, letter in core.tick(3.0)} == {"finish"}
+    assert core.tick(4.0) == []
 
 
 # ── the holder ──

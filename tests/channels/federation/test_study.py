@@ -53,8 +53,8 @@ def document(**changes: Any) -> dict[str, Any]:
         "format": "tacit study 1",
         "name": "heart-2026",
         "question": "Who is ill?",
-        "rounds": 103,
-        "program": {"name": "logistic", "version": 1, "settings": {"penalty": 2.0}},
+        "rounds": 110,
+        "program": {"name": "logistic", "version": 2, "settings": {"penalty": 2.0}},
         "promise": {"epsilon": 1.0, "delta": 1e-6, "unit": "record", "adjacency": "add-remove"},
         "noise": {"policy": "honest", "honest": 3},
         "take_part": {"minimum": 2, "maximum": 3, "records": 1000},
@@ -135,11 +135,15 @@ def test_what_is_written_is_read_back(
 
 def test_studies_that_do_not_state_holders_per_person_keep_their_digests() -> None:
     """As computed by version 0.1."""
+    old: dict[str, Any] = {
+        "rounds": 103,
+        "program": {"name": "logistic", "version": 1, "settings": {"penalty": 2.0}},
+    }
     known = "0743a4146449ca342fd2fcc010558cabd21bc803c24c1cbdbc3a302ea9ce14d9"
-    assert study().digest == known
+    assert study(**old).digest == known
     holders = {"epsilon": 1.0, "delta": 1e-6, "unit": "holder", "adjacency": "replace"}
     known = "0a1d7bcbbbf87a70703115f243420f35456744dc51d1ece3c5dc46bf5b70fb03"
-    assert study(online=None, promise=holders).digest == known
+    assert study(**old, online=None, promise=holders).digest == known
 
 
 @pytest.mark.parametrize("many", [1, 4])
@@ -284,7 +288,7 @@ def party(what: str, place: int, **fields: str) -> dict[str, Any]:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"format": "tacit study 2"}, "format is 'tacit study 2'"),
+    ({"format": "tacit study 3"}, "format is 'tacit study 3'"),
     ({"name": "Heart"}, "small letters"),
     ({"name": "../x"}, "small letters"),
     ({"question": " "}, "question is empty"),
@@ -340,8 +344,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (party("holders", 0, name="a b"), r"\[\[holders\]\] 1: name"),
     (party("holders", 0, address="https://a:1"), "unknown field"),
     ({"signature": {"author": "x", "signature": "y"}}, "tacit study sign"),
-    ({"program": {"name": "logistic", "version": 1, "settings": {"a": {"b": 1}}}}, "list of these"),
-    ({"program": {"name": "logistic", "version": 1, "settings": {"a": math.nan}}}, "finite"),
+    ({"program": {"name": "logistic", "version": 2, "settings": {"a": {"b": 1}}}}, "list of these"),
+    ({"program": {"name": "logistic", "version": 2, "settings": {"a": math.nan}}}, "finite"),
     ({"program": {"name": "logistic"}}, r"\[program\].*version"),
 ]
 
@@ -375,12 +379,12 @@ def test_the_program_must_be_the_one_that_was_agreed() -> None:
     assert made.program() is made.program()
     assert made.program().settings()["penalty"] == 2.0
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"rounds": 102}, "write rounds = 103"),
-        ({"online": {"windows": 104}}, "at most 103"),
+        ({"rounds": 102}, "write rounds = 110"),
+        ({"online": {"windows": 111}}, "at most 110"),
         ({"program": {"name": "magic", "version": 1}}, r"\[program\].*not installed"),
         ({"program": {"name": "logistic", "version": 99}}, r"\[program\].*version"),
         (
-            {"program": {"name": "logistic", "version": 1, "settings": {"speed": 1}}},
+            {"program": {"name": "logistic", "version": 2, "settings": {"speed": 1}}},
             r"\[program\].*'speed'",
         ),
     ]
@@ -416,7 +420,7 @@ def test_levels_follow_from_the_study_alone() -> None:
 def test_a_window_keeps_the_whole_promise() -> None:
     made = study()
     query = first_query(made)
-    window, whole = made.window_levels(1), made.levels()
+    window, whole = made.levels(1), study(online=None).levels()
     assert window.parts == made.parts
     assert window.plan.rounds == 1
     assert window.mechanism(query.blocks[0]).scale < whole.mechanism(query.blocks[0]).scale
@@ -424,11 +428,13 @@ def test_a_window_keeps_the_whole_promise() -> None:
     assert 0.999 < cost(window.releases, 1e-6, made.promise.adjacency).epsilon <= 1.0
     other = Query((Block("x", 1, Norm.L2, Fraction(1)),))
     with pytest.raises(UsageError, match="other blocks"):
-        made.window_levels(1).charge(1, other)
-    with pytest.raises(UsageError, match="no round 104"):
-        made.window_levels(104)
-    with pytest.raises(UsageError, match="not an online study"):
-        study(online=None).window_levels(1)
+        made.levels(1).charge(1, other)
+    with pytest.raises(UsageError, match="no window 104"):
+        made.levels(104)
+    with pytest.raises(UsageError, match="no window 0"):
+        made.levels()
+    with pytest.raises(UsageError, match="has no windows"):
+        study(online=None).levels(1)
 
 
 # ── who ──
@@ -486,9 +492,11 @@ def test_a_whole_holder_counts_once() -> None:
 def test_sums_that_could_wrap_round_are_refused() -> None:
     fits = study(online=None)
     fits.capacity_check(first_query(fits))
-    many = study(online=None, take_part={"minimum": 2, "maximum": 3, "records": 2**40})
+    many = study(online=None, take_part={"minimum": 2, "maximum": 3, "records": 2**60})
     with pytest.raises(UsageError, match=r"block 'size'.*lower records or maximum"):
         many.capacity_check(first_query(many))
+    with pytest.raises(UsageError, match=r"lower records or maximum"):
+        many.check_capacity()
 
 
 def test_without_privacy_only_the_integers_bound_a_sum() -> None:

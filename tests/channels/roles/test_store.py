@@ -248,7 +248,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     Outbox(path, STUDY).close()
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version=9")
-    with pytest.raises(InputError, match="version 9; this tacit knows versions up to 4"):
+    with pytest.raises(InputError, match="version 9; this tacit knows versions up to 5"):
         Outbox(path, STUDY)
 
 

@@ -18,6 +18,7 @@ from tacit.channels.consortium.protocol import CuratorSide
 from tacit.channels.consortium.protocols import certified, curator_side, terms_of
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.roles.standing import Standing, named
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import DerivedRandomness
 from tacit.crypto.signing import SigningKey
@@ -83,13 +84,15 @@ class Curator:
         """The longest letter of this kind, in bytes."""
         if kind == "turn":
             return LARGEST_TURN
-        if kind == "leave":
+        if kind in ("leave", "status"):
             return SMALL
         raise InputError(f"a curator does not know how to {kind[:20]}.")
 
     # ── parties take turns ──
 
     def answer(self, sender: str, letter: Letter, now: float) -> Letter:
+        if letter.kind == "status" and sender in (*self._names, self.study.aggregator.key):
+            return Letter("status", letter.round, write(self.standing(now)))
         if sender not in self._names:
             raise Refused("this party is not in the study.")
         if letter.kind == "leave":
@@ -98,7 +101,27 @@ class Curator:
         if letter.kind != "turn":
             raise InputError(f"a curator does not know how to {letter.kind}.")
         reply = self._turn(sender, letter.round, read(Turn, letter.body), now)
+        if reply.kind == "wait":
+            kind = "wait" if self.failure is None else "stopped"
+            return Letter(kind, letter.round, write(self.standing(now)))
         return Letter(reply.kind, letter.round, reply.body)
+
+    def standing(self, now: float) -> Standing:
+        """For everybody who takes part: the step, who is waited for, and how long at most."""
+        failure, gathering = self.failure, self._attempt is None
+        if failure is not None:
+            return Standing("stopped", self.round, reason=str(failure), kind=type(failure).__name__)
+        if self.is_over:
+            return Standing("over", self.round)
+        wanted = set(self._names) - self._here
+        if not gathering:
+            wanted = set(self._terms.roster) - self._journal.delivered(self._step)
+        return Standing(
+            "gathering" if gathering else f"step {self._step} of {self._terms.steps}",
+            self.round,
+            awaited=named([name for key, name in self._names.items() if key in wanted]),
+            seconds=None if self.deadline is None else max(0.0, self.deadline - now),
+        )
 
     def _turn(self, sender: str, number: int, turn: Turn, now: float) -> Letter:
         if sender not in self._here:

@@ -117,6 +117,11 @@ class CuratorJournal(_Journal):
         rows = self.database.execute("SELECT party, body FROM body WHERE step = ?", (step,))
         return dict(rows.fetchall())
 
+    def delivered(self, step: int) -> set[str]:
+        """Whose bodies are here: they themselves may be long."""
+        rows = self.database.execute("SELECT party FROM body WHERE step = ?", (step,))
+        return {party for (party,) in rows}
+
 
 class PartyJournal(_Journal):
     role = "party"

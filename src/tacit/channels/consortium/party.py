@@ -27,6 +27,7 @@ from tacit.channels.roles.budget import Budget, drawn_by
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
 from tacit.channels.roles.member_service import Opened
+from tacit.channels.roles.standing import Standing, stopped_by, tell_waiting
 from tacit.channels.studies.study import Study
 from tacit.crypto.signing import SigningKey
 from tacit.errors import CheckFailed, RecordsChanged, Refused, TacitError, Unreachable
@@ -60,6 +61,7 @@ class Party:
         self._journal, self._local, self._budget = journal, local, budget
         self._tell, self._seed = tell, seed
         self._asked = False
+        self._standing: tuple[object, ...] = ()  # what we have told last of what we wait for
         self._step, self._body, self._again = 0, b"", False
         self._side: PartySide | None = None
         self.result: tuple[bytes, Certificate] | None = None
@@ -123,6 +125,16 @@ class Party:
                 self._go_on(read(Answer, reply.body))
             case "model":
                 self._take(read(Result, reply.body))
+            case "stopped":
+                raise stopped_by(read(Standing, reply.body), self.study)
+            case "wait" if reply.body:
+                self._wait(read(Standing, reply.body))
+
+    def _wait(self, standing: Standing) -> None:
+        """Say what we wait for, whenever it changes."""
+        if standing.subject != self._standing:
+            self._standing = standing.subject
+            tell_waiting(self._tell, standing)
 
     # ── steps ──
 

@@ -7,220 +7,141 @@ of it.
 
     gathering → ( opening → collecting → counting → sealing → closing )* → attesting → finishing
 
+A server that refuses ends the study: its signed reason goes to every holder, and what comes next is
+to let the servers go. A server that cannot be reached is waited for, but not without end.
+In a study in windows there is a model after each: attesting → opening, until the last.
+
 A server whose store was put back answers that it is *behind*, and is told what it has sealed since;
 or that it is *lacking* shares, and holders are asked to send theirs again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
-from datetime import datetime
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.channels.federation.certify import certified, check_result, checked_attestation
-from tacit.channels.federation.history import asked_in, repair, sealed_of, witnessed
-from tacit.channels.federation.journal import Journal, Step
-from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Subject, Wanted
-from tacit.channels.federation.noise_plan import NoisePlan, took_part
-from tacit.channels.federation.seals import check_seals, is_seal, marks_of
-from tacit.channels.roles.events import Tell
+from tacit.channels.federation.aggregator_state import PATIENCE, AggregatorState
+from tacit.channels.federation.certify import (
+    certified,
+    check_result,
+    checked_attestation,
+    remarks_of,
+)
+from tacit.channels.federation.history import repair, witnessed
+from tacit.channels.federation.letters import Asked, Holders, News, Sealed, Wanted
+from tacit.channels.federation.noise_plan import took_part
+from tacit.channels.federation.phases import QUESTIONS, Phase
+from tacit.channels.federation.seals import marks_of
 from tacit.channels.roles.letters import Finished, Letter, read, write
-from tacit.channels.studies.study import Study
-from tacit.crypto.signing import SigningKey, digest
-from tacit.errors import CheckFailed, InputError, Refused, TacitError, Unreachable
+from tacit.channels.roles.standing import Statement
+from tacit.crypto.signing import digest
+from tacit.errors import (
+    CheckFailed,
+    InputError,
+    Refused,
+    StudyStopped,
+    TacitError,
+    Unreachable,
+)
 from tacit.privacy.certificate import Witness
-from tacit.programs.contribute import decoded
-from tacit.programs.model_file import model_bytes
-from tacit.programs.program import Query
-from tacit.programs.states import state_bytes, state_from
 
-__all__ = ["Aggregator", "Phase"]
+__all__ = ["ODD_ANSWERS", "Aggregator"]
 
 SMALL = 4096  # bytes of a letter that carries next to nothing
-PATIENCE = 3  # deadlines with too few holders, or sums out of range, before a study stops
+ODD_ANSWERS = 20  # of one server, one after another, that are of no use, before a study stops
 
 
-class Phase(StrEnum):
-    GATHERING = "gathering"
-    OPENING = "opening"
-    COLLECTING = "collecting"
-    COUNTING = "counting"
-    SEALING = "sealing"
-    CLOSING = "closing"
-    ATTESTING = "attesting"
-    FINISHING = "finishing"
-    OVER = "over"
-
-
-# What each server is asked in each phase.
-QUESTIONS = {
-    Phase.OPENING: "open",
-    Phase.COUNTING: "present",
-    Phase.SEALING: "seal",
-    Phase.CLOSING: "close",
-    Phase.ATTESTING: "attest",
-    Phase.FINISHING: "finish",
-}
-
-
-class Aggregator:
+class Aggregator(AggregatorState):
     """The state machine of the aggregator of one study."""
 
-    def __init__(
-        self,
-        study: Study,
-        key: SigningKey,
-        journal: Journal,
-        now: float,
-        tell: Tell = lambda event, **fields: None,
-        date: Callable[[], datetime | None] = lambda: None,
-    ) -> None:
-        self.study, self._key, self._journal = study, key, journal
-        self._program, self._tell, self._date = study.program(), tell, date
-        self._plan = NoisePlan(study)
-        self._names = {holder.key: holder.name for holder in study.holders}
-        self._members = journal.members()
-        self._absent: set[str] = set()  # missed a deadline, and not heard of since
-        self._done: set[str] = set()  # say that all their shares of this round are sent
-        self._repairs: dict[str, Letter] = {}  # what a server is told before it is asked again
-        self._failures = 0
-        self._model_file: bytes | None = None
-        self.failure: TacitError | None = None
-        self._recall(now)
-
-    def _recall(self, now: float) -> None:
-        """Where the journal ends is where we are."""
-        self._steps = self._journal.steps()
-        for step in self._steps[:-1]:  # the sum of the last one is not read yet
-            self._plan.charge(step.number, self._asked_in(step))
-        if self._steps:
-            self._state = state_from(self._steps[-1].state, self.study.first_state())
-        if self._journal.result() is not None:
-            self._enter(Phase.FINISHING, now)
-        elif not self._steps:
-            self._enter(Phase.GATHERING, now)
-        elif self._steps[-1].seals:
-            self._enter(Phase.CLOSING, now)
-        elif self._steps[-1].holders is not None:
-            self._enter(Phase.SEALING, now)
-        else:
-            self._resume(now)
-
-    def _resume(self, now: float) -> None:
-        ended = self.round > self.study.last_round or self._asks(self.round, self._state) is None
-        self._enter(Phase.ATTESTING if ended else Phase.OPENING, now)
-
-    def _enter(self, phase: Phase, now: float) -> None:
-        self.phase = phase
-        self._asked: set[str] = set()
-        self._answers: dict[str, Any] = {}
-        limits = {
-            Phase.GATHERING: self.study.deadlines.gather,
-            Phase.COLLECTING: self.study.deadlines.round,
-        }
-        self.deadline = now + limits[phase] if phase in limits else None
-
-    @property
-    def round(self) -> int:
-        return self._steps[-1].number if self._steps else 0
-
-    @property
-    def is_over(self) -> bool:
-        return self.phase is Phase.OVER
-
-    @property
-    def result(self) -> tuple[bytes, str] | None:
-        """The model file and its certificate, once there is one."""
-        return self._journal.result()
-
-    @property
-    def waiting_for(self) -> set[str]:
-        """Holders that joined, have not left, and were heard of since the last deadline."""
-        return {holder for holder, here in self._members.items() if here} - self._absent
-
-    @property
-    def mark(self) -> Hashable:
-        return self.phase, self.round, self.failure is None
-
     def limit(self, kind: str) -> int:
-        if kind in ("ask", "leave"):
+        if kind in ("ask", "leave", "status"):
             return SMALL
         raise InputError(f"an aggregator does not know how to {kind[:20]}.")
 
     # ── holders ask ──
 
     def answer(self, sender: str, letter: Letter, now: float) -> Letter:
-        if sender not in self._names:
+        if letter.kind == "status" and sender in self._parties:
+            return Letter("status", letter.round, write(self.standing(now)))
+        if sender not in self._holders.names:
             raise Refused("this holder is not in the study.")
         match letter.kind:
             case "ask":
-                done = self._hear(sender, letter)
-                return self._news(done, letter.round, now)
+                asked = read(Asked, letter.body) if letter.body else Asked(0)
+                done = self._hear(sender, letter, asked)
+                return self._news(done, letter.round, asked, now)
             case "leave":
-                self._note(sender, here=False)
+                self._holders.note(sender, here=False)
                 return Letter("left", letter.round)
         raise InputError(f"an aggregator does not know how to {letter.kind}.")
 
-    def _hear(self, holder: str, letter: Letter) -> int:
+    def _hear(self, holder: str, letter: Letter, asked: Asked) -> int:
         """Note that a holder asks; the last round that it has nothing left to do for."""
-        self._note(holder, here=True)
-        self._absent.discard(holder)
+        self._holders.note(holder, here=True)
         done = letter.round
-        attempt = read(Asked, letter.body).attempt if letter.body else 0
-        if self._steps and done == self.round and attempt < self._steps[-1].attempt:
+        if self.round and done == self.round and asked.attempt < self._rounds.last.attempt:
             return done - 1
         if done == self.round and self.phase is Phase.COLLECTING:
-            self._done.add(holder)
+            self._holders.sent.add(holder)
         return done
 
-    def _note(self, holder: str, here: bool) -> None:
-        if self._members.get(holder) is here:
-            return
-        with self._journal.transaction():
-            self._journal.put_member(holder, here)
-        self._members[holder] = here
-        self._tell("holder joined" if here else "holder left", holder=self._names[holder])
-
-    def _news(self, done: int, asked: int, now: float) -> Letter:
+    def _news(self, done: int, asked: int, said: Asked, now: float) -> Letter:
         result = self.result
         if result is not None:
             return Letter("model", asked, write(Finished(*result)))
+        rounds, model, certificate = self._journal.newest()
+        if rounds > said.model:
+            return Letter("window", asked, write(Finished(model, certificate)))
+        if self.failure is not None:
+            return Letter("stopped", asked, write(self.standing(now)))
         if self.phase is Phase.COLLECTING and done < self.round and self.deadline is not None:
-            left, step = max(0.0, self.deadline - now), self._steps[-1]
-            news = News(
-                step.number, left, step.state, step.attempt, witnessed(self.study, self._steps)
-            )
+            left, step = max(0.0, self.deadline - now), self._rounds.last
+            before = witnessed(self.study, self._rounds.steps)
+            news = News(step.number, left, step.state, step.attempt, before)
             return Letter("round", asked, write(news))
-        return Letter("wait", asked)
+        return Letter("wait", asked, write(self.standing(now)))
 
     # ── time passes ──
 
     def tick(self, now: float) -> list[tuple[str, Letter]]:
         """Move on if it is time, and say what to ask which server now."""
-        if self.failure is not None:
+        if self.failure is not None and self.phase is not Phase.STOPPING:
             return []
         if self.phase is Phase.GATHERING:
             self._gather(now)
         if self.phase is Phase.COLLECTING:
             self._collect(now)
         kind = QUESTIONS.get(self.phase)
-        if kind is None:
+        if kind is None or self._gave_up_servers(now):
             return []
-        letter = Letter(kind, self.round, self._body())
+        letter = Letter(kind, self.round, self._rounds.question(self.phase))
         keys = [server.key for server in self.study.servers]
         wanted = [key for key in keys if key not in self._asked and key not in self._answers]
         self._asked.update(wanted)
         return [(key, self._repairs.get(key, letter)) for key in wanted]
 
+    def _gave_up_servers(self, now: float) -> bool:
+        """Whether servers were asked for too long. After the end nobody waits for them."""
+        if now < self._patience_ends or self.phase is Phase.STOPPING:
+            return False
+        names, asked = ", ".join(self._awaited()), QUESTIONS[self.phase]
+        longest = PATIENCE * max(self.study.deadlines.gather, self.study.deadlines.round)
+        self._fail(
+            Unreachable(
+                f"{names} did not {asked} round {self.round} within {longest:g} seconds. Start the "
+                "aggregator again when they are back: it goes on from there."
+            )
+        )
+        return True
+
     def _gather(self, now: float) -> None:
         here, late = len(self.waiting_for), self.deadline is not None and now >= self.deadline
         if here == len(self.study.holders) or (late and here >= self.study.take_part.minimum):
-            self._begin(self.study.first_state(), now)
+            self._rounds.begin()
+            self._enter(Phase.OPENING, now)
         elif late:
             self._fail(
                 Unreachable(
@@ -230,57 +151,43 @@ class Aggregator:
                 )
             )
 
-    def _begin(self, state: Any, now: float) -> None:
-        with self._journal.transaction():
-            self._journal.put_step(1, state_bytes(state))
-        self._steps, self._state = [Step(1, state_bytes(state))], state
-        self._enter(Phase.OPENING, now)
-
     def _collect(self, now: float) -> None:
         late = self.deadline is not None and now >= self.deadline
-        chosen = self._steps[-1].holders
+        chosen, sent = self._rounds.last.holders, self._holders.sent
         if chosen is not None:  # their shares, and no others, are wanted again
-            if late or set(chosen) <= self._done:
+            if late or set(chosen) <= sent:
                 self._enter(Phase.SEALING, now)
             return
-        enough = len(self._done) >= self.study.take_part.minimum
-        if late or (enough and self.waiting_for <= self._done):
+        enough = len(sent) >= self.study.take_part.minimum
+        if late or (enough and self.waiting_for <= sent):
             self._enter(Phase.COUNTING, now)
-
-    def _body(self) -> bytes:
-        step = self._steps[-1]
-        match self.phase:
-            case Phase.OPENING:
-                return step.state
-            case Phase.SEALING | Phase.CLOSING:
-                return write(sealed_of(step))
-            case Phase.ATTESTING:
-                return write(Subject(digest(self._model())))
-        return b""
 
     # ── servers answer ──
 
     def told(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None:
         """What a server said to what `tick` asked; what is no longer wanted is ignored."""
         if self._repairs.get(server) == asked:
-            self._repaired(server, asked, reply)
+            self._repaired(server, asked, reply, now)
             return
         if asked.kind != QUESTIONS.get(self.phase) or asked.round != self.round:
             return
+        if self.phase is Phase.STOPPING:
+            return  # each is told once: they may be gone already
         self._asked.discard(server)
         try:
             if isinstance(reply, TacitError):
                 raise reply
             if reply.kind == "behind":
-                self._repairs[server] = repair(self._steps, read(Wanted, reply.body).number)
+                self._repairs[server] = repair(self._rounds.steps, read(Wanted, reply.body).number)
                 self._tell("server put back", round=self.round)
                 return
             if reply.kind == "lacking":
                 self._lack(now)
                 return
             self._answers[server] = self._understood(server, reply)
+            del self._odd[server]
         except TacitError as error:
-            self._refused(server, asked, error)
+            self._refused(server, asked, error, now)
             return
         if len(self._answers) < len(self.study.servers):
             return
@@ -289,19 +196,42 @@ class Aggregator:
         except TacitError as error:
             self._fail(error)
 
-    def _repaired(self, server: str, asked: Letter, reply: Letter | TacitError) -> None:
+    def _repaired(self, server: str, asked: Letter, reply: Letter | TacitError, now: float) -> None:
         self._asked.discard(server)
         if isinstance(reply, TacitError):
-            self._refused(server, asked, reply)
+            self._refused(server, asked, reply, now)
         else:
             del self._repairs[server]
 
-    def _refused(self, server: str, asked: Letter, error: TacitError) -> None:
+    def _refused(self, server: str, asked: Letter, error: TacitError, now: float) -> None:
         name = self.study.servers[self.study.server_place(server)].name
         self._tell("server failed", server=name, asked=asked.kind, reason=str(error))
-        # Who is away or garbled is asked again; who says no will say no again.
-        if isinstance(error, Refused):
-            self._fail(Refused(f"server {name} refused to {asked.kind}: {error}"))
+        # Who is away is asked again; who says no, and signs it, will say no again.
+        if error.statement or isinstance(error, Refused):
+            self._stop(name, asked, error, now)
+        elif not isinstance(error, Unreachable):
+            self._odd[server] += 1
+            if self._odd[server] >= ODD_ANSWERS:
+                self._fail(
+                    CheckFailed(
+                        f"server {name} was asked to {asked.kind} round {self.round} "
+                        f"{ODD_ANSWERS} times, and gave no answer that is of use: {error}"
+                    )
+                )
+
+    def _stop(self, name: str, asked: Letter, error: TacitError, now: float) -> None:
+        """For good: after a start we say the same to everybody, and ask nothing more."""
+        statement = error.statement
+        try:
+            Statement.read(statement, self.study)
+        except CheckFailed:  # from a version that signs none: our word alone
+            statement = ""
+        stopped = StudyStopped(f"server {name} refused to {asked.kind}: {error}")
+        stopped.statement = statement
+        with self._journal.transaction():
+            self._journal.stop(str(stopped), statement)
+        self._fail(stopped)
+        self._enter(Phase.STOPPING, now)
 
     def _understood(self, server: str, reply: Letter) -> Any:
         match self.phase:
@@ -311,37 +241,15 @@ class Aggregator:
                 said = read(Holders, reply.body)
                 return dict(zip(said.keys, said.marks, strict=False))
             case Phase.SEALING:
-                return self._seal_of(server, read(Sealed, reply.body))
+                return self._rounds.checked_seal(server, read(Sealed, reply.body))
             case Phase.CLOSING:
-                return self._partial(reply.body)
+                return self._rounds.partial_sum(reply.body)
             case Phase.ATTESTING:
-                subject = digest(self._model())
+                rounds, subject = self._rounds, digest(self._rounds.model())
                 return checked_attestation(
-                    self.study, self._plan, self._sets, subject, server, reply.body
+                    self.study, rounds.noise, rounds.sets, subject, server, reply.body
                 )
         return True
-
-    def _seal_of(self, server: str, said: Sealed) -> str:
-        step = self._steps[-1]
-        digest = asked_in(step).digest(self.study.digest)
-        (word,) = said.seals if len(said.seals) == 1 else ("",)
-        if not is_seal(server, word, self.study.digest, step.number, digest):
-            raise CheckFailed("it has not signed what it was asked to seal.")
-        return word
-
-    def _partial(self, body: bytes) -> NDArray[np.int64]:
-        query = self._asked_in(self._steps[-1])
-        if len(body) != 8 * query.length:
-            raise CheckFailed(f"a partial sum has {8 * query.length} bytes, not {len(body)}.")
-        return np.frombuffer(body, dtype="<i8").astype(np.int64)
-
-    def _asked_in(self, step: Step) -> Query:
-        query = self._asks(step.number, state_from(step.state, self.study.first_state()))
-        assert query is not None  # a round is open only while there is something to ask
-        return query
-
-    def _asks(self, number: int, state: Any) -> Query | None:
-        return self._program.asked(state, self.study.plan().stage(number).query)
 
     def _all_told(self, now: float) -> None:
         match self.phase:
@@ -359,7 +267,7 @@ class Aggregator:
                 self._enter(Phase.OVER, now)
 
     def _opened(self, now: float) -> None:
-        self._done.clear()
+        self._holders.sent.clear()
         sealed = [said for said in self._answers.values() if said is not None]
         if sealed:  # we were put back: the servers have settled this round with us before
             self._settle(sealed[0].keys, sealed[0].marks, now)
@@ -369,14 +277,14 @@ class Aggregator:
 
     def _choose(self, now: float) -> None:
         """The holders whose shares reached all servers."""
-        limits, answers = self.study.take_part, self._answers
+        limits, answers, holders = self.study.take_part, self._answers, self._holders
         chosen = sorted(set.intersection(*map(set, answers.values())))[: limits.maximum]
-        lost = self._done - set(chosen)
-        self._absent |= self.waiting_for - set(chosen)
+        lost = holders.sent - set(chosen)
+        holders.absent |= self.waiting_for - set(chosen)
         if len(chosen) < limits.minimum:
             if lost:  # they have sent theirs, and a server has lost them
-                self._done -= lost
-                self._ask_again()
+                holders.sent -= lost
+                self._rounds.ask_again()
             self._wait_again(len(chosen), now)
             return
         marks = [
@@ -387,20 +295,12 @@ class Aggregator:
         self._settle(chosen, marks, now)
 
     def _settle(self, chosen: Sequence[str], marks: Sequence[bytes], now: float) -> None:
-        """Whose sum this round is, before any server is asked for its word."""
-        with self._journal.transaction():
-            self._journal.choose(self.round, chosen, marks)
-        self._steps[-1] = replace(self._steps[-1], holders=tuple(chosen), marks=tuple(marks))
+        self._rounds.settle(chosen, marks)
         self._enter(Phase.SEALING, now)
 
     def _close(self, now: float) -> None:
         """All have given their word: from here on there is one sum of this round."""
-        seals = tuple(self._answers[server.key] for server in self.study.servers)
-        digest = asked_in(self._steps[-1]).digest(self.study.digest)
-        check_seals(self.study, self.round, digest, seals)
-        with self._journal.transaction():
-            self._journal.keep_seals(self.round, seals)
-        self._steps[-1] = replace(self._steps[-1], seals=seals)
+        self._rounds.seal(tuple(self._answers[server.key] for server in self.study.servers))
         self._enter(Phase.CLOSING, now)
 
     def _lack(self, now: float) -> None:
@@ -415,15 +315,9 @@ class Aggregator:
                     "again when all holders of the round are back."
                 )
             )
-        self._ask_again()
-        self._done.clear()
+        self._rounds.ask_again()
+        self._holders.sent.clear()
         self._enter(Phase.COLLECTING, now)
-
-    def _ask_again(self) -> None:
-        step = self._steps[-1]
-        with self._journal.transaction():
-            self._journal.ask_again(step.number, step.attempt + 1)
-        self._steps[-1] = replace(step, attempt=step.attempt + 1)
 
     def _wait_again(self, here: int, now: float) -> None:
         self._failures += 1
@@ -439,30 +333,15 @@ class Aggregator:
         self._enter(Phase.COLLECTING, now)
 
     def _add_up(self, now: float) -> None:
-        last = self._steps[-1]
-        query, holders = self._asked_in(last), last.holders or ()
         total = np.add.reduce(list(self._answers.values()), dtype=np.int64)  # modulo 2^64
-        if not self._is_possible(total, query, len(holders)):
+        if not self._rounds.is_possible(total):
             self._retry_sum(now)
             return
+        number, holders = self.round, len(self._rounds.last.holders or ())
         self._failures = 0
-        self._plan.charge(self.round, query)
-        rate = float(self.study.plan().stage(self.round).sampling)
-        state = self._program.reduce(decoded(total, query) / rate, self._state)
-        with self._journal.transaction():
-            self._journal.put_step(self.round + 1, state_bytes(state))
-        self._tell("round done", round=self.round, holders=len(holders), of=self.study.last_round)
-        self._state = state
-        self._steps.append(Step(self.round + 1, state_bytes(state)))
+        self._rounds.go_on(total)
+        self._tell("round done", round=number, holders=holders, of=self.study.last_round)
         self._resume(now)
-
-    def _is_possible(self, total: NDArray[np.int64], query: Query, holders: int) -> bool:
-        """Whether these holders, clipped to their bounds, could add up to this, noise included."""
-        for block, place in query.slices():
-            limit = self.study.largest_sum(block, holders)
-            if bool((total[place] > limit).any() or (total[place] < -limit).any()):
-                return False
-        return True
 
     def _retry_sum(self, now: float) -> None:
         """A share or partial sum was garbage. Servers repeat their answers, so asking is free."""
@@ -484,29 +363,29 @@ class Aggregator:
 
     # ── the end ──
 
-    @property
-    def _sets(self) -> list[tuple[str, ...]]:
-        return [step.holders for step in self._steps if step.holders is not None]
-
-    def _model(self) -> bytes:
-        """Of the last state, from which it follows: it is the same after a crash."""
-        if self._model_file is None:
-            model = self._program.result(self._state)
-            self._model_file = model_bytes(model, self._program, self.study.schema)
-        return self._model_file
-
     def _publish(self, now: float) -> None:
-        model = self._model()
+        rounds, model = self._rounds, self._rounds.model()
         secure = all(attestation.secure for attestation in self._answers.values())
         witnesses = tuple(
             Witness(server.key, self._answers[server.key].signature)
             for server in self.study.servers
         )
-        part, subject = took_part(self._sets), digest(model)
-        draft = certified(self.study, self._plan.releases, part, subject, witnesses, secure)
+        part, remarks = took_part(rounds.sets), remarks_of(self.study, model)
+        releases, subject = rounds.noise.releases, digest(model)
+        draft = certified(self.study, releases, part, subject, witnesses, secure, remarks)
         certificate = draft.signed(self._key, self._date()).to_json()
         check_result(self.study, model, certificate, part.rounds)  # as every holder will
+        if not rounds.have_ended:
+            self._publish_window(part.rounds, model, certificate, now)
+            return
         with self._journal.transaction():
             self._journal.put_result(model, certificate)
-        self._tell("model published", rounds=len(self._sets))
+        self._tell("model published", rounds=part.rounds)
         self._enter(Phase.FINISHING, now)
+
+    def _publish_window(self, rounds: int, model: bytes, certificate: str, now: float) -> None:
+        """A model of all windows so far; the next one begins."""
+        with self._journal.transaction():
+            self._journal.put_newest(rounds, model, certificate)
+        self._tell("window published", window=self.study.window_of(rounds), rounds=rounds)
+        self._enter(Phase.OPENING, now)

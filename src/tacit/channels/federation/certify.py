@@ -24,14 +24,18 @@ from tacit.privacy.certificate import Certificate, Participation, Witness, state
 from tacit.privacy.certificate_parts import release_document
 from tacit.privacy.promise import Unit
 from tacit.privacy.release import Release
-from tacit.programs.model_file import check_canonical
+from tacit.programs.files import from_bytes
+from tacit.programs.model_file import check_canonical, schema_of
+from tacit.programs.range_words import range_remarks, remarks_possible
 
 __all__ = [
     "Attestation",
     "certified",
     "check_certificate",
+    "check_model",
     "check_result",
     "checked_attestation",
+    "remarks_of",
     "statement_of",
     "trust_of",
 ]
@@ -83,8 +87,9 @@ def certified(
     subject: str,
     witnesses: tuple[Witness, ...],
     secure: bool,
+    remarks: tuple[str, ...] = (),
 ) -> Certificate:
-    """All of a certificate but its date and signature."""
+    """All of a certificate but its date and signature. `remarks`: the program's, of the model."""
     program, promise = study.program(), study.promise
     found = cost(releases, promise.delta, promise.adjacency) if releases else None
     return Certificate(
@@ -102,6 +107,7 @@ def certified(
         participation=participation,
         witnesses=witnesses,
         conditions=_conditions(study),
+        remarks=remarks,
         holders_per_person=study.contributions,
     )
 
@@ -145,8 +151,24 @@ def check_result(study: Study, model: bytes, text: str, rounds: int = 0) -> Cert
     certificate = check_certificate(study, text, rounds)
     if certificate.subject != digest(model):
         raise CheckFailed("the model is not the one that this certificate was issued for.")
-    check_canonical(model, study.program(), study.schema)
+    check_model(study, model, certificate)
     return certificate
+
+
+def check_model(study: Study, model: bytes, certificate: Certificate) -> None:
+    """CheckFailed unless the bytes are a model of this study: of its program, under its schema with
+    nothing but the bounds filled in that were to be found; and the certificate remarks on it what
+    everyone who has it would."""
+    check_canonical(model, study.program(), study.schema)
+    if remarks_of(study, model) != certificate.remarks:
+        raise CheckFailed("the certificate does not remark on the model what its program does.")
+
+
+def remarks_of(study: Study, model: bytes) -> tuple[str, ...]:
+    """What there is to say of the ranges and of the model: whoever has it finds the same."""
+    program = study.program()
+    found = range_remarks(study.schema, schema_of(model))
+    return (*found, *program.remarks(from_bytes(program.models, model)))
 
 
 def check_certificate(study: Study, text: str | bytes, rounds: int = 0) -> Certificate:
@@ -167,9 +189,21 @@ def check_certificate(study: Study, text: str | bytes, rounds: int = 0) -> Certi
         certificate.subject,
         certificate.witnesses,
         certificate.secure_randomness,
+        _checked_remarks(study, certificate),
     )
     _check_same(certificate, ours)
     return certificate
+
+
+def _checked_remarks(study: Study, certificate: Certificate) -> tuple[str, ...]:
+    """What is true of the model, `check_model` sees; nothing but these is ever remarked."""
+    own = study.program().may_remark
+    of_ranges = tuple(said for said in certificate.remarks if said not in own)
+    of_model = tuple(said for said in own if said in certificate.remarks)
+    possible = remarks_possible(study.schema, of_ranges)
+    if not possible or certificate.remarks != (*of_ranges, *of_model):
+        raise CheckFailed("the certificate has remarks that no run of the study makes.")
+    return certificate.remarks
 
 
 def _checked_participation(study: Study, part: Participation | None, rounds: int) -> Participation:
@@ -178,6 +212,7 @@ def _checked_participation(study: Study, part: Participation | None, rounds: int
         max(1, rounds) <= part.rounds <= study.last_round
         and limits.minimum <= part.fewest <= min(part.holders, limits.maximum)
         and part.holders <= len(study.holders)
+        and not (study.plan().windows and not study.plan().ends_window(part.rounds))
     ):
         raise CheckFailed("the certificate does not say who took part as the study allows.")
     return part

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 
-from tacit.channels.federation.rehearsal import rehearsed
+from tacit.channels.federation.rehearsal import rehearsed, typical_records
 from tacit.channels.studies.explanation import BlockNoise, Explanation, promised
+from tacit.channels.studies.file import FIRST_FORMAT
 from tacit.channels.studies.made_up import Progress
 from tacit.channels.studies.study import Study
 from tacit.privacy.bound import Norm
+from tacit.programs.expected import ExpectedError, expected_error
 from tacit.programs.program import Query
+from tacit.programs.ranged import PART, more_noise
+from tacit.programs.registry import program_named
 
 __all__ = ["explain"]
 
@@ -26,13 +30,50 @@ def explain(
         promise=promised(study),
         trust=_trust(study),
         sees=_sees(study),
-        noise=_noise(study, study.plan().stage(1).query),
+        noise=_noise(study, _first_queries(study)),
         factor=study.noise_factor,
         noise_words=_noise_words(study),
         cost=_cost(study),
+        schedule=_schedule(study),
         drop_out=_drop_out(study),
         loss=None if quick else rehearsed(study, records, progress),
+        expected=_expected(study, records),
+        ranges=_ranges(study),
     )
+
+
+def _first_queries(study: Study) -> list[Query]:
+    """The first round, and where ranges are found before it, their rounds too."""
+    return [stage.query for stage in study.plan().stages[: 3 if study.schema.private else 1]]
+
+
+def _ranges(study: Study) -> str:
+    """What finding the ranges costs: it is paid from the one promise."""
+    columns = study.schema.private
+    if not columns:
+        return ""
+    names = ", ".join(column.name for column in columns)
+    return (
+        f"Nobody states bounds of {names}: their ranges are found first, in two rounds, with "
+        f"{float(PART):.0%} of the promise; nothing is added to it, and all other noise is "
+        f"{more_noise(study.promise) - 1:.1%} larger than with public bounds. A column whose range "
+        "the noise hides is guessed, and model and certificate say which."
+    )
+
+
+def _expected(study: Study, records: int | None) -> ExpectedError | None:
+    """For as many records as the rehearsal has: from what the study declares, and the noise of its
+    servers. In an online study each window pays for its own records, so noise grows with windows.
+    """
+    if not study.promise.is_private:
+        return None
+    each = typical_records(study) if records is None else records
+    holders = min(len(study.holders), study.take_part.maximum)
+    windows = 1 if study.online is None else study.online.windows
+    factor = study.noise_factor * math.sqrt(windows)
+    # The program itself, whatever else the study runs to find its bounds.
+    program = program_named(study.chosen.name, study.chosen.version, study.chosen.settings)
+    return expected_error(program, study.schema, study.promise, each * holders, factor=factor)
 
 
 def _trust(study: Study) -> str:
@@ -67,12 +108,12 @@ def _sees(study: Study) -> dict[str, list[str]]:
     return sees
 
 
-def _noise(study: Study, query: Query) -> list[BlockNoise]:
+def _noise(study: Study, queries: list[Query]) -> list[BlockNoise]:
     if not study.promise.is_private:
         return []
-    levels = study.levels() if study.online is None else study.window_levels(1)
+    levels = study.levels(min(1, study.plan().windows))
     found = []
-    for block in query.blocks:
+    for block in (block for query in queries for block in query.blocks):
         mechanism = levels.mechanism(block)
         # The variance of Laplace noise of scale b is 2 b².
         whole = float(mechanism.scale) * (math.sqrt(2) if block.norm is Norm.L1 else 1.0)
@@ -102,7 +143,7 @@ def _noise_words(study: Study) -> str:
     return (
         f"Each of the {count} servers adds {each}, so the result has {study.noise_factor:.3g} "
         f"times the standard deviation of a run in one trusted place: {root}{covered}. In the "
-        "first round:"
+        f"first {'rounds' if study.schema.private else 'round'}:"
     )
 
 
@@ -121,6 +162,28 @@ def _cost(study: Study) -> str:
         f"Each holder's ledger is charged ε = {promise.epsilon:g}{delta} per {promise.unit}, {how}"
         ", before the first share leaves."
     )
+
+
+def _schedule(study: Study) -> list[str]:
+    """How many rounds there are, and which of them are about which records."""
+    plan = study.plan()
+    if not plan.windows:
+        return [f"At most {plan.rounds} rounds, all of them about the same records."]
+    each = [plan.part(window).rounds for window in range(1, plan.windows + 1)]
+    first, last = each[0], each[-1]
+    many = f"{first} rounds each" if first == last else f"{first} rounds in the first, then {last}"
+    lines = [
+        f"{plan.windows} windows of new records: {many}, {plan.rounds} in all. A record is used in "
+        "one window, and in all of its rounds.",
+        "After each window there is a model of all records so far, with its certificate.",
+    ]
+    if study.format == FIRST_FORMAT:
+        lines[1] = (
+            "This file is of the first format, in which each window has one round of a plan that "
+            "was made for all records at once: most programs learn next to nothing from it. Write "
+            "the study anew."
+        )
+    return lines
 
 
 def _drop_out(study: Study) -> list[str]:

@@ -1,8 +1,9 @@
 """New records for an online study: a folder that files are put into, or a file that grows.
 
-A record is used in one window and never again. Which records were used is noted in the outbox
-together with the shares made of them, so a crash between two windows loses none and uses none
-twice; files are known again by what was used of them (roles/growing.py).
+A record is used in one window and never again; all rounds of a window are about the same records.
+Which records were used is noted in the outbox together with the first shares made of them, so a
+crash between two windows, or in the midst of one, loses none and uses none twice; files are known
+again by what was used of them (roles/growing.py).
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ import numpy as np
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.roles.events import Tell
-from tacit.channels.roles.growing import FoundFile, NewRecords, Noted, new_records
+from tacit.channels.roles.growing import (
+    FoundFile,
+    NewRecords,
+    Noted,
+    UsedFile,
+    begins,
+    new_records,
+)
 from tacit.channels.roles.row_chain import (
     Links,
     Observe,
@@ -38,6 +46,7 @@ from tacit.engines import Serial
 from tacit.errors import InputError, NoRecords
 from tacit.privacy.ledger import RecordDigests
 from tacit.privacy.policy import LeftOut
+from tacit.programs.coarse import carried_length, combined
 from tacit.programs.holding import Holding
 from tacit.programs.program import Query
 
@@ -106,15 +115,20 @@ class Followed:
             last -= LOOK_AGAIN
 
     def contribute(self, number: int, state: Any, query: Query) -> Sum:
-        """The sum over what is new. Nothing new adds up to zero, which looks like any share."""
+        """The sum over this window's records: in its first round, over what is new. Nothing new
+        adds up to zero, which looks like any share."""
+        begun = self._outbox.window(self._study.window_of(number))
         for _ in range(TRIES):
             try:
-                found, digester = self._look(), Digester(self._encoder.schema)
-                total = np.zeros(query.length, dtype=np.int64)
+                found = self._again(begun) if begun else self._look()
+                digester = Digester(self._encoder.schema)
+                total = np.zeros(carried_length(query), dtype=np.int64)
                 for batch in self._batches(found, digester.add):
                     total += self._summed(batch, number, state, query)
+                if begun:
+                    return Sum(combined(total, query))  # noted and paid for in an earlier round
                 self._pay_for(digester.digests)
-                return Sum(total, [one.note for one in found])
+                return Sum(combined(total, query), [one.note for one in found])
             except (_Changed, FileNotFoundError):
                 continue
         raise InputError(
@@ -122,13 +136,30 @@ class Followed:
             "under their names at once (write elsewhere, then rename), and start again."
         )
 
+    def _again(self, begun: list[tuple[UsedFile, int]]) -> list[NewRecords]:
+        """What the window's first round was about, wherever it lies now."""
+        paths, found = self._files(), []
+        for used, start in begun:
+            ordered = sorted(paths, key=lambda path: path.name != used.name)
+            same = (path for path in ordered if begins(self._links(path), used.links))
+            path = next(same, None)
+            if path is None:
+                raise self._refusal(
+                    used.name,
+                    "is gone or was rewritten in the midst of a window, all of whose rounds are "
+                    "about the same records",
+                    "Put it back as it was, under any name, and start again.",
+                )
+            found.append(NewRecords(FoundFile(path.name, used.links), start))
+        return found
+
     def _summed(self, batch: Encoded, number: int, state: Any, query: Query) -> Any:
         study = self._study
         rate = study.plan().stage(number).sampling
         stay = remaining(ArrayRecords(*batch), self._left_out())
         first = study.first_state()
         holding = Holding(study.program(), first, stay, study.promise, Serial().map_sum)
-        return holding.sum(state, query, rate)
+        return holding.carried(state, query, rate)
 
     def _batches(self, found: list[NewRecords], observe: Observe) -> Iterator[Encoded]:
         left = self._study.take_part.records

@@ -29,6 +29,7 @@ from tacit.channels.roles.events import Tell
 from tacit.channels.roles.growing import FileNote
 from tacit.channels.roles.letters import Finished, Letter, read, write
 from tacit.channels.roles.member_service import Opened
+from tacit.channels.roles.standing import Standing, stopped_by, tell_waiting
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.ring import to_ring
@@ -86,7 +87,10 @@ class Holder:
         self._attempt = 0  # how often its shares were asked for again
         self._unsent: dict[str, bytes] = {}
         self._asked: set[str] = set()
+        self._standing: tuple[object, ...] = ()  # what we have told last of what we wait for
         self.result: tuple[bytes, Certificate] | None = None
+        # In windows: after how many rounds the newest model is that is here.
+        self._newest = outbox.newest()[0]
         budget.belongs_to(outbox.identity)
         kept = outbox.result()
         if kept is None:
@@ -106,18 +110,27 @@ class Holder:
             return []
         letters = {server: Letter("share", self._number, b) for server, b in self._unsent.items()}
         if not letters:
-            again = write(Asked(self._attempt)) if self._attempt else b""
-            letters = {self.study.aggregator.key: Letter("ask", self._done, again)}
+            said = self._attempt or self._newest
+            more = write(Asked(self._attempt, self._newest)) if said else b""
+            letters = {self.study.aggregator.key: Letter("ask", self._done, more)}
         wanted = [(to, letter) for to, letter in letters.items() if to not in self._asked]
         self._asked.update(to for to, _ in wanted)
         return wanted
 
     def opened(self, reply: Letter) -> Opened | None:
-        """The round that a reply tells of, if it tells of one."""
+        """The round that a reply tells of, if it tells of one; only the first round of a window
+        waits for new records."""
         if reply.kind != "round":
             return None
         news = read(News, reply.body)
-        return Opened(news.seconds, not self._outbox.has_round(news.number))
+        return Opened(news.seconds, self._begins(news.number) and not self._has(news.number))
+
+    def _has(self, number: int) -> bool:
+        return self._outbox.has_round(number)
+
+    def _begins(self, number: int) -> bool:
+        within = 1 <= number <= self.study.last_round
+        return within and self.study.plan().place(number)[1] == 1
 
     def give_up(self) -> None:
         """The round is lost for us: its deadline has passed. The next one may not be."""
@@ -135,8 +148,20 @@ class Holder:
             raise reply
         elif isinstance(reply, Letter) and reply.kind == "round":
             self._answer(read(News, reply.body))
+        elif isinstance(reply, Letter) and reply.kind == "window":
+            self._take_window(read(Finished, reply.body))
         elif isinstance(reply, Letter) and reply.kind == "model":
             self._take(read(Finished, reply.body))
+        elif isinstance(reply, Letter) and reply.kind in ("wait", "stopped") and reply.body:
+            self._stand(read(Standing, reply.body), stopped=reply.kind == "stopped")
+
+    def _stand(self, standing: Standing, stopped: bool) -> None:
+        """Say what we wait for, whenever it changes; end if the study has."""
+        if stopped:
+            raise stopped_by(standing, self.study)
+        if standing.subject != self._standing:
+            self._standing = standing.subject
+            tell_waiting(self._tell, standing)
 
     def _share_told(self, server: str, asked: Letter, reply: Letter | TacitError) -> None:
         if asked.round != self._number or server not in self._unsent:
@@ -196,7 +221,7 @@ class Holder:
 
     def _made(self, number: int, digest: bytes, news: News) -> dict[str, bytes]:
         """This round's shares, made once and kept before the first one leaves."""
-        if self._outbox.has_round(number):
+        if self._has(number):
             raise Refused(
                 f"round {number} was answered before, for another state: the aggregator has told "
                 "two stories. Nothing is sent."
@@ -206,11 +231,13 @@ class Holder:
         self._witness(number - 1, news.before)
         known, query = asked_by(self.study, number, news.state)
         self.study.capacity_check(query)
-        self._budget.reserve(number)
+        window = self.study.window_of(number)
+        paid = window or number  # one window is paid for at a time, or all rounds together
+        self._budget.reserve(paid)
         contribution = self._contribute(number, known, query)
         bodies = self._shared(number, digest, contribution.total, news.before)
-        self._budget.spend(number)
-        self._outbox.keep(number, digest, bodies, contribution.used)
+        self._budget.spend(paid)
+        self._outbox.keep(number, digest, bodies, contribution.used, window)
         return bodies
 
     def _witness(self, number: int, before: Witnessed | None) -> None:
@@ -252,6 +279,22 @@ class Holder:
         return {server: write(part) for server, part in zip(servers, parts, strict=True)}
 
     # ── the end ──
+
+    def _take_window(self, finished: Finished) -> None:
+        """A model of all windows so far, with its certificate: checked like the last one."""
+        certificate = check_result(self.study, finished.model, finished.certificate)
+        part = certificate.participation
+        assert part is not None  # it was checked
+        if part.rounds > self._newest:
+            self._outbox.keep_newest(part.rounds, finished.model, finished.certificate)
+            self._newest = part.rounds
+            self._tell("window received", window=self.study.window_of(part.rounds))
+
+    @property
+    def newest(self) -> tuple[bytes, str] | None:
+        """In windows: the newest model that is here and its certificate, before the last one."""
+        rounds, model, certificate = self._outbox.newest()
+        return (model, certificate) if rounds else None
 
     def _take(self, finished: Finished) -> None:
         seen = [number for number, _ in self._outbox.witnessed().values()]

@@ -11,6 +11,11 @@ from tacit.channels.roles.store import Store
 
 __all__ = ["Journal", "Step"]
 
+# The newest model of a study in windows, after so many rounds.
+NEWEST = (
+    "CREATE TABLE newest (rounds INTEGER NOT NULL, model BLOB NOT NULL, certificate TEXT NOT NULL)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -29,20 +34,28 @@ class Step:
     attempt: int = 0
 
 
+# Why the study has ended without a result, and what a server has signed of it.
+STOPPED = "CREATE TABLE stopped (reason TEXT NOT NULL, statement TEXT NOT NULL)"
+
+
 class Journal(Store):
     role = "aggregator"
+    version = 3
     tables = (
         "CREATE TABLE member (holder TEXT PRIMARY KEY, gone INTEGER NOT NULL)",
         "CREATE TABLE step (number INTEGER PRIMARY KEY, state BLOB NOT NULL, holders TEXT,"
         " marks TEXT, seals TEXT, attempt INTEGER NOT NULL DEFAULT 0)",
         "CREATE TABLE result (model BLOB NOT NULL, certificate TEXT NOT NULL)",
+        STOPPED,
+        NEWEST,
     )
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
         1: (
             "ALTER TABLE step ADD COLUMN marks TEXT",
             "ALTER TABLE step ADD COLUMN seals TEXT",
             "ALTER TABLE step ADD COLUMN attempt INTEGER NOT NULL DEFAULT 0",
-        )
+        ),
+        2: (STOPPED, NEWEST),
     }
     goes_on = True  # the servers repeat what they have answered
 
@@ -94,7 +107,25 @@ class Journal(Store):
 
     @property
     def is_over(self) -> bool:
-        return self.result() is not None
+        return self.result() is not None or self.stopped() is not None
+
+    def stop(self, reason: str, statement: str) -> None:
+        self.database.execute("INSERT INTO stopped VALUES (?, ?)", (reason, statement))
+
+    def stopped(self) -> tuple[str, str] | None:
+        """Why the study ended without a result, if it did, and what a server has signed of it."""
+        found: tuple[str, str] | None = self.database.execute("SELECT * FROM stopped").fetchone()
+        return found
+
+    def put_newest(self, rounds: int, model: bytes, certificate: str) -> None:
+        self.database.execute("DELETE FROM newest")
+        self.database.execute("INSERT INTO newest VALUES (?, ?, ?)", (rounds, model, certificate))
+
+    def newest(self) -> tuple[int, bytes, str]:
+        """The newest model of a study in windows, and after how many rounds it is: 0 if none."""
+        found: tuple[int, bytes, str] | None
+        found = self.database.execute("SELECT * FROM newest").fetchone()
+        return found or (0, b"", "")
 
     def put_result(self, model: bytes, certificate: str) -> None:
         self.database.execute("INSERT INTO result VALUES (?, ?)", (model, certificate))

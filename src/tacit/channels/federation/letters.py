@@ -1,7 +1,8 @@
 """What the roles of a federation say to one another, without who carries it and how.
 
 holder      → aggregator   ask      "I am done with round r": join, take part, fetch the model
-aggregator  → holder       round | wait | model
+aggregator  → holder       round | wait | window | model | stopped
+anybody     → aggregator   status   where does the study stand?
 holder      → server       share    one share of this round's sum; the server says: stored
 aggregator  → server       open     a round, with its state
                            present  which holders' shares are here?
@@ -63,10 +64,15 @@ class News(msgspec.Struct, frozen=True, omit_defaults=True):
     before: Witnessed | None = None
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A holder's question for news, once shares were wanted again: the attempt it has answered."""
+class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A holder's question for news, where there is more to say than which round it is done with.
+
+    attempt   that it has answered, once shares were wanted again
+    model     of a study in windows: after how many rounds the newest model is that it has
+    """
 
     attempt: int
+    model: int = 0
 
 
 class Holders(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,13 +6,13 @@ For tests, comparisons and figures. Between institutions the same state machines
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tacit.channels.federation.aggregator import Aggregator
 from tacit.channels.federation.contribution import from_records
-from tacit.channels.federation.holder import Holder
+from tacit.channels.federation.holder import Contribute, Holder
 from tacit.channels.federation.journal import Journal
 from tacit.channels.federation.outbox import Outbox
 from tacit.channels.federation.server import Server
@@ -23,6 +23,7 @@ from tacit.channels.studies.study import (
     Chosen,
     Deadlines,
     Noise,
+    Online,
     Party,
     Service,
     Study,
@@ -36,6 +37,7 @@ from tacit.data.schema import Schema
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.promise import Promise
 from tacit.programs.files import from_bytes
+from tacit.programs.model_file import schema_of
 from tacit.programs.program import Program
 from tacit.programs.settings import plain_settings
 
@@ -48,9 +50,12 @@ FAR = 10.0**9  # seconds: nobody is late in one process
 
 @dataclass(frozen=True, slots=True)
 class LocalOutcome(Generic[M]):
+    """`schema` is what the model is read with: where bounds were to be found, it has them."""
+
     model: M
     certificate: Certificate
     rounds: int
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,30 @@ class Federation:
         study = local_study(
             program, len(holders), schema, promise, keys, self.honest, self.holders_per_person
         )
+        own = [from_records(study, records) for records in holders]
+        *_, last = self._outcomes(study, keys, own)
+        return last
+
+    def follow(
+        self,
+        program: Program[Any, M],
+        windows: Sequence[Sequence[Records]],
+        schema: Schema,
+        promise: Promise,
+    ) -> Iterator[LocalOutcome[M]]:
+        """Online learning: for each window the new records of every holder. Yields the model of
+        all records so far after each."""
+        keys = [SigningKey.generate() for _ in range(self.servers + 1)]
+        study = local_study(
+            program, len(windows[0]), schema, promise, keys, self.honest, windows=len(windows)
+        )
+        own = [_of_windows(study, [each[i] for each in windows]) for i in range(len(windows[0]))]
+        yield from self._outcomes(study, keys, own)
+
+    def _outcomes(
+        self, study: Study, keys: Sequence[SigningKey], holders: Sequence[Contribute]
+    ) -> Iterator[LocalOutcome[Any]]:
+        """What is published after each window, if there are any, and at the end."""
         servers = [
             Server(study, key, ServerStore(MEMORY, study.digest), self._of(place))
             for place, key in enumerate(keys[:-1])
@@ -91,19 +120,25 @@ class Federation:
                 study,
                 party.key,
                 Outbox(MEMORY, study.digest),
-                from_records(study, records),
+                contribute,
                 NoBudget(),
             )
-            for party, records in zip(study.holders, holders, strict=True)
+            for party, contribute in zip(study.holders, holders, strict=True)
         ]
         answering = {server.key: core for server, core in zip(study.servers, servers, strict=True)}
+        newest = aggregator.newest
         while not (aggregator.is_over and all(member.is_over for member in members)):
             _to_servers(aggregator, answering)
+            if aggregator.newest != newest:
+                newest = aggregator.newest
+                assert newest is not None  # it was published just now
+                yield _outcome(study, *newest)
             for member in members:
                 _from_holder(member, aggregator, answering)
             if self.progress is not None:
-                self.progress(aggregator.round, study.rounds)
-        return _outcome(program, aggregator)
+                self.progress(aggregator.round, study.last_round)
+        assert aggregator.result is not None  # it is over
+        yield _outcome(study, *aggregator.result)
 
     def _of(self, place: int) -> Callable[[int], Randomness] | None:
         given = self.randomness
@@ -131,12 +166,19 @@ def _from_holder(member: Holder, aggregator: Aggregator, servers: Mapping[str, S
             member.told(key, letter, reply)
 
 
-def _outcome(program: Program[Any, M], aggregator: Aggregator) -> LocalOutcome[M]:
-    assert aggregator.result is not None  # it is over
-    model, certificate = aggregator.result
+def _of_windows(study: Study, windows: Sequence[Records]) -> Contribute:
+    """Answers the rounds of each window with the sum over that window's records."""
+    own = [from_records(study, records) for records in windows]
+    return lambda number, state, query: own[study.window_of(number) - 1](number, state, query)
+
+
+def _outcome(study: Study, model: bytes, certificate: str) -> LocalOutcome[Any]:
     read = Certificate.from_json(certificate)
     assert read.participation is not None  # a study's certificate
-    return LocalOutcome(from_bytes(program.models, model), read, read.participation.rounds)
+    models = study.program().models
+    return LocalOutcome(
+        from_bytes(models, model), read, read.participation.rounds, schema_of(model)
+    )
 
 
 def local_study(
@@ -147,13 +189,15 @@ def local_study(
     keys: Sequence[SigningKey],
     honest: int | None = None,
     holders_per_person: int | None = None,
+    windows: int | None = None,
 ) -> Study:
     """A study among made-up parties; `keys` are those of the servers and, last, the aggregator."""
     place = "http://127.0.0.1:1"
     study = Study(
         name="local",
         question="-",
-        rounds=planned_rounds(program, schema, promise),
+        rounds=planned_rounds(program, schema, promise, windows),
+        online=None if windows is None else Online(windows=windows),
         chosen=Chosen(name=program.name, version=program.version, settings=_stated(program)),
         promise=promise,
         take_part=TakePart(minimum=1, maximum=holders, records=LARGEST_HOLDING),

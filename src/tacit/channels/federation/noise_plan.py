@@ -11,7 +11,7 @@ from tacit.errors import Refused, TacitError
 from tacit.privacy.certificate import Participation
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.release import Release
-from tacit.programs.levels import check_asked
+from tacit.programs.levels import Levels, check_asked
 from tacit.programs.program import Query
 from tacit.programs.states import state_from
 
@@ -21,31 +21,31 @@ __all__ = ["NoisePlan", "asked_by", "took_part"]
 class NoisePlan:
     """The noise of every round, and the record of what was released so far.
 
-    In an online study each round is a window of new records. A record lies in one window only, so
-    each window is kept to the whole promise, and windows compose in parallel.
+    In an online study a record lies in one window only, so the rounds of each window are kept to
+    the whole promise, and windows compose in parallel.
     """
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._levels = study.levels()
-        self._windows: list[Release] = []
+        self._levels: dict[int, Levels] = {}  # of the windows so far
 
     def charge(self, number: int, query: Query) -> Sequence[Laplace | Gaussian]:
         """The mechanisms of round `number`, counted; Refused if the study does not promise it."""
         try:
-            if self._study.online is None:
-                return self._levels.charge(number, query)
-            levels = self._study.window_levels(number)
-            mechanisms = levels.charge(1, query)
+            window, place = self._study.plan().place(number)
+            if window not in self._levels:
+                self._levels[window] = self._study.levels(window)
+            return self._levels[window].charge(place, query)
         except TacitError as error:
             raise Refused(f"round {number} is not in the study's plan: {error}") from None
-        name = f"window {number}"
-        self._windows += [replace(release, part=name) for release in levels.releases]
-        return mechanisms
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        return (*self._levels.releases, *self._windows)
+        return tuple(
+            replace(release, part=f"window {window}" if window else None)
+            for window, levels in self._levels.items()
+            for release in levels.releases
+        )
 
 
 def asked_by(study: Study, number: int, state: bytes) -> tuple[Any, Query]:

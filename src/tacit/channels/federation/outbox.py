@@ -35,6 +35,15 @@ ROWS = (
     "CREATE TABLE used_row (digests BLOB NOT NULL)",
     "CREATE TABLE digest_key (value BLOB NOT NULL)",
 )
+# The records of the window that is open: all of its rounds are about the same ones.
+WINDOW = (
+    "CREATE TABLE window (number INTEGER NOT NULL, file INTEGER NOT NULL, start INTEGER NOT NULL,"
+    " stop INTEGER NOT NULL)"
+)
+# The newest model of a study in windows, after so many rounds.
+NEWEST = (
+    "CREATE TABLE newest (rounds INTEGER NOT NULL, model BLOB NOT NULL, certificate TEXT NOT NULL)"
+)
 
 
 class Outbox(Store):
@@ -48,12 +57,15 @@ class Outbox(Store):
         RETURNED,
         *FOLLOWED,
         *ROWS,
+        WINDOW,
+        NEWEST,
     )
-    version = 4
+    version = 5
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
         1: (WITNESSED, RETURNED),
         2: FOLLOWED,
         3: ROWS,
+        4: (WINDOW, NEWEST),
     }
     goes_on = True  # it gives up the round that is open when it comes back
     forgets = ("DELETE FROM share", "DELETE FROM returned")
@@ -80,10 +92,12 @@ class Outbox(Store):
         state: bytes,
         bodies: Mapping[str, bytes],
         used: Sequence[FileNote] = (),
+        window: int = 0,
     ) -> None:
         """Keep this round's shares, forget earlier ones, and note what records they were made of.
 
-        In one step: a record is marked as used exactly if a share was made of it.
+        In one step: a record is marked as used exactly if a share was made of it. `used` are those
+        that no earlier round was about; they are all that further rounds of `window` are about.
         """
         with self.transaction():
             self.database.execute("DELETE FROM share")
@@ -92,10 +106,28 @@ class Outbox(Store):
                 [(number, server, state, body) for server, body in bodies.items()],
             )
             for note in used:
-                self._put_note(note)
+                file, stop = self._put_note(note), note.start + len(note.links)
+                if note.fresh < stop:
+                    self.database.execute("DELETE FROM window WHERE number < ?", (window,))
+                    part = (window, file, note.fresh, stop)
+                    self.database.execute("INSERT INTO window VALUES (?, ?, ?, ?)", part)
             self.step()
 
-    def _put_note(self, note: FileNote) -> None:
+    def window(self, number: int) -> list[tuple[UsedFile, int]]:
+        """The records that this window's rounds are about: those of each file from a place on to
+        the end of what is given of it. Empty before the first round that had any."""
+        rows = self.database.execute(
+            "SELECT file, start, stop FROM window WHERE number = ?", (number,)
+        ).fetchall()
+        if not rows:
+            return []
+        files = {one.id: one for one in self._followed()}
+        return [
+            (UsedFile(file, files[file].name, files[file].links[:stop]), start)
+            for file, start, stop in rows
+        ]
+
+    def _put_note(self, note: FileNote) -> int:
         run, number = self.database.execute, note.id
         if number is None:
             run("DELETE FROM used WHERE source = ?", (note.name,))
@@ -107,6 +139,8 @@ class Outbox(Store):
             run("INSERT INTO link VALUES (?, ?, ?)", (number, note.start, links))
         if len(note.rows):
             run("INSERT INTO used_row VALUES (?)", (note.rows.astype("<u8").tobytes(),))
+        assert number is not None  # a row that was inserted has one
+        return number
 
     def check_key(self, value: bytes) -> bool:
         """Whether all digests here were made with the key of this value; the first one is noted."""
@@ -134,6 +168,19 @@ class Outbox(Store):
     def counted(self) -> dict[str, int]:
         """Files of which earlier versions have noted nothing but how many records were used."""
         return dict(self.database.execute("SELECT source, records FROM used").fetchall())
+
+    def keep_newest(self, rounds: int, model: bytes, certificate: str) -> None:
+        with self.transaction():
+            self.database.execute("DELETE FROM newest")
+            self.database.execute(
+                "INSERT INTO newest VALUES (?, ?, ?)", (rounds, model, certificate)
+            )
+
+    def newest(self) -> tuple[int, bytes, str]:
+        """The newest model of a study in windows, and after how many rounds it is: 0 if none."""
+        found: tuple[int, bytes, str] | None
+        found = self.database.execute("SELECT * FROM newest").fetchone()
+        return found or (0, b"", "")
 
     def keep_result(self, model: bytes, certificate: str) -> None:
         with self.transaction():

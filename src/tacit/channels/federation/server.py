@@ -41,6 +41,7 @@ from tacit.channels.federation.seals import (
 from tacit.channels.federation.server_store import Round, ServerStore
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.letters import Letter, read, write
+from tacit.channels.roles.standing import Statement
 from tacit.channels.studies.study import Study
 from tacit.crypto.prg import DerivedRandomness, Randomness
 from tacit.crypto.ring import RingSum
@@ -120,6 +121,10 @@ class Server:
             return self._dispatch(sender, letter)
         except TacitError as error:
             self._tell(f"{letter.kind} refused", round=letter.round, reason=str(error))
+            if sender == self.study.aggregator.key:  # for the aggregator to show to holders
+                error.statement = Statement.of(
+                    self._key, self.study, letter.round, letter.kind, error
+                )
             return error
 
     def _dispatch(self, sender: str, letter: Letter) -> Letter:
@@ -144,6 +149,7 @@ class Server:
             case "finish":
                 if not self.is_finished:
                     self._store.finish()
+                    self._tell("study over")
                 return Letter("finished", number)
         raise InputError(f"a server does not know how to {letter.kind}.")
 
@@ -204,7 +210,7 @@ class Server:
         last = self.study.last_round
         if number > last:
             raise Refused(f"the study promises {last} rounds; there is no round {number}.")
-        if self._store.attested is not None:
+        if self._store.newest_attested[1] and not self.study.plan().windows:
             raise Refused(
                 f"this server has signed a result: the study ended with round {self._last}."
             )
@@ -413,18 +419,23 @@ class Server:
     # ── what it did in all ──
 
     def _attest(self, number: int, result: Subject) -> Letter:
-        """Sign our books and the one result that they belong to; it ends the study for us."""
+        """Sign our books and the one result that they belong to. It ends the study for us; in
+        windows there is one after each."""
         if self._is_behind(number):
             return self._behind(number)
         result.check()
         if not self._last or self._rounds[self._last].holders is None:
             raise Refused(f"round {self._wanted} is not closed yet: there is nothing to attest.")
-        known = self._store.attested
+        plan = self.study.plan()
+        if plan.windows and not plan.ends_window(self._last):
+            raise Refused(f"round {self._last} does not end its window: there is no result yet.")
+        known = self._store.attested(self._last)
         if known is None:
-            self._store.attest(result.digest)
+            self._store.attest(result.digest, self._last)
         elif known != result.digest:
             raise Refused(
-                "this server has signed another result of this study: a study has one model."
+                f"this server has signed another result of this study after {self._last} rounds: "
+                "there is one model of the same rounds."
             )
         return Letter("attestation", number, write(self._attestation(result.digest)))
 

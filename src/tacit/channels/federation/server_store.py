@@ -26,8 +26,10 @@ SECRET_BYTES = 32
 SECRET = "CREATE TABLE secret (bytes BLOB NOT NULL)"
 # The newest seals of its own that others have shown to this server.
 SHOWN = "CREATE TABLE shown (round INTEGER PRIMARY KEY, digest BLOB NOT NULL)"
-# The result that this server has signed: a study has one.
+# The results that this server has signed, by after how many rounds: a study has one of each, and
+# without windows only one. Of a server before version 4 it is not known after how many: NULL.
 ATTESTED = "CREATE TABLE attested (subject TEXT NOT NULL)"
+AFTER = "ALTER TABLE attested ADD COLUMN rounds INTEGER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,13 @@ class ServerStore(Store):
         SECRET,
         SHOWN,
         ATTESTED,
+        AFTER,
     )
-    version = 3
+    version = 4
     upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {
         1: ("ALTER TABLE round ADD COLUMN sealed BLOB", SECRET, SHOWN),
         2: (ATTESTED,),
+        3: (AFTER,),
     }
     goes_on = True  # what it has sealed it can be shown, and the same question has the same noise
     forgets = ("DELETE FROM share",)  # holders send theirs again: none is summed without them
@@ -126,8 +130,8 @@ class ServerStore(Store):
         self.database.execute("INSERT OR IGNORE INTO shown VALUES (?, ?)", (number, digest))
 
     def words(self) -> str:
-        """Our newest seal, and the result we have signed: what comes back from a backup must not
-        seal anything else before the one, nor sign anything but the other."""
+        """Our newest seal, and the newest result we have signed: what comes back from a backup must
+        not seal anything else before the one, nor sign anything but the other."""
         seals = self.shown()
         newest = self.database.execute(
             "SELECT sealed FROM round WHERE sealed IS NOT NULL ORDER BY number DESC LIMIT 1"
@@ -135,24 +139,37 @@ class ServerStore(Store):
         if newest is not None and (question := _question(newest[0])) is not None:
             seals[question.number] = question.digest(self._study)
         last = max(seals, default=0)
-        signed = f" {self.attested}" if self.attested else ""
+        rounds, subject = self.newest_attested
+        signed = f" {subject} {rounds}" if subject else ""
         return f"{last} {seals[last].hex()}{signed}" if last else ""
 
     def remind(self, words: str) -> None:
         if words:
             number, digest, *signed = words.split()
             self.put_shown(int(number), bytes.fromhex(digest))
-            if signed and self.attested is None:
-                self.attest(signed[0])
+            rounds = int(signed[1]) if len(signed) > 1 else int(number)
+            if signed and self.attested(rounds) is None:
+                self.attest(signed[0], rounds)
 
-    @property
-    def attested(self) -> str | None:
-        """The SHA-256 of the one result that this server has signed, once it has."""
-        found = self.database.execute("SELECT subject FROM attested").fetchone()
+    def attested(self, rounds: int) -> str | None:
+        """The SHA-256 of the one result after so many rounds that this server has signed."""
+        found = self.database.execute(
+            "SELECT subject FROM attested WHERE rounds = ? OR rounds IS NULL", (rounds,)
+        ).fetchone()
         return None if found is None else str(found[0])
 
-    def attest(self, subject: str) -> None:
-        self.database.execute("INSERT INTO attested VALUES (?)", (subject,))
+    @property
+    def newest_attested(self) -> tuple[int, str]:
+        """The newest result that this server has signed, and after how many rounds; 0, "" if none.
+        Version 3 signed one result, after all rounds that it knew."""
+        found: tuple[int, str] | None = self.database.execute(
+            "SELECT COALESCE(rounds, (SELECT MAX(number) FROM round), 0), subject FROM attested"
+            " ORDER BY 1 DESC"
+        ).fetchone()
+        return found or (0, "")
+
+    def attest(self, subject: str, rounds: int) -> None:
+        self.database.execute("INSERT INTO attested VALUES (?, ?)", (subject, rounds))
         self.step()
 
     def put_share(self, number: int, holder: str, form: str, body: bytes) -> None:
@@ -202,6 +219,7 @@ def _query_text(query: Query) -> str:
     return json.dumps(
         [
             [b.name, b.length, b.norm.value, str(b.bound), str(b.step), str(b.weight)]
+            + ([b.shift] if b.shift else [])
             for b in query.blocks
         ]
     )
@@ -210,8 +228,8 @@ def _query_text(query: Query) -> str:
 def _query(text: str) -> Query:
     return Query(
         tuple(
-            Block(name, length, Norm(norm), Fraction(bound), step and Fraction(step), *weight)
-            for name, length, norm, bound, step, *weight in json.loads(text)
+            Block(name, length, Norm(norm), Fraction(bound), step and Fraction(step), *rest)
+            for name, length, norm, bound, step, *rest in json.loads(text)
         )
     )
 

@@ -12,6 +12,7 @@ import msgspec
 from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
+from tacit.channels.studies.file import FIRST_FORMAT
 from tacit.channels.studies.study import Consortium, Deadlines, Party, Service, Study, TakePart
 from tacit.crypto.lots import commitment, joint_seed, opens, order
 from tacit.crypto.signing import SigningKey, canonical, digest, is_public_key, signed_by
@@ -132,6 +133,7 @@ def group_study(
     chosen = seats[curator].descriptor
     named = group[:32] if rules == 1 else seats_digest(pact, group, seats)[:NAMED]
     return Study(
+        format=FIRST_FORMAT,  # as peers of all versions have it: they must find the same digest
         name=f"group-{named}",
         question=pact.question,
         rounds=1,

@@ -12,6 +12,7 @@ from tacit.channels.peers.descriptors import Descriptor
 from tacit.channels.peers.letters import Seat
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.seats import seated
+from tacit.channels.studies.file import FIRST_FORMAT
 from tacit.channels.studies.study import Consortium, Deadlines, Party, Service, Study, TakePart
 from tacit.crypto.prg import SYSTEM, Randomness
 from tacit.crypto.sharing import fresh_seed
@@ -103,6 +104,7 @@ class _Alone(JointTerms):
 def solo_terms(pact: Pact, group: str, seat: Seat) -> JointTerms:
     """The consortium's terms for a roster of one; the listed second party does not exist."""
     study = Study(
+        format=FIRST_FORMAT,  # as peers of all versions have it
         name=f"alone-{group[:32]}",
         question=pact.question,
         rounds=1,

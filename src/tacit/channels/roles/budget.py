@@ -76,6 +76,7 @@ class LedgerBudget:
         self._held: dict[str | None, Reservation] = {}
         self._identity = secrets.token_hex(16)  # until we are told whose we are
         self._records: RecordDigests | None = None
+        self.begins: Callable[[], None] = lambda: None  # called before anything is drawn
 
     @classmethod
     def of(
@@ -188,6 +189,7 @@ class LedgerBudget:
                 self._ledger.settle(spend.id, spent=False)
 
     def spend(self, number: int) -> None:
+        self.begins()
         self._held[self._part(number)].mark_drawn()
 
     def settle(self, certificate: str | None) -> None:
@@ -250,7 +252,7 @@ def _planned(study: Study, number: int) -> SpendCost | None:
     """What the whole study, or its window `number`, can reveal of a unit at one holder."""
     if study.consortium is not None or not study.promise.is_private:
         return None
-    levels = study.levels() if study.online is None else study.window_levels(number)
+    levels = study.levels(number if study.online is not None else 0)
     return SpendCost.of(levels.planned_releases(), study.promise.adjacency)
 
 

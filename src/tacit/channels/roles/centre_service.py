@@ -20,6 +20,7 @@ from tacit.wire.service import Service, application
 
 __all__ = ["Centre", "CentreService", "Make"]
 
+FAREWELL = 2.0  # seconds that servers have to hear that a study has stopped
 HOLD = 15.0  # seconds that a holder's question waits for news before it is answered with "wait"
 PAUSE = 0.25  # seconds before a server that failed is asked again, doubled up to …
 LONGEST_PAUSE = 5.0
@@ -115,7 +116,9 @@ class CentreService:
         return core.result
 
     async def farewell(self, seconds: float) -> None:
-        """Stay until every holder that is still there has fetched the model, or for so long."""
+        """Stay until every holder that is still there has fetched the model, or has heard that
+        there will be none and why; or for so long."""
+        self._move()  # a study that was stopped lets its servers go
         try:
             async with asyncio.timeout(seconds):
                 while not self.aggregator.waiting_for <= self._fetched:
@@ -124,6 +127,8 @@ class CentreService:
         except TimeoutError:
             missing = len(self.aggregator.waiting_for - self._fetched)
             self._tell("holders without the model", holders=missing)
+        if self._asking and self.aggregator.failure is not None:
+            await asyncio.wait(self._asking, timeout=min(FAREWELL, seconds))
 
     async def stop(self) -> None:
         for task in self._asking:
@@ -186,7 +191,7 @@ class CentreService:
         reply = self._answered(message.sender, letter)
         if reply.kind == "wait":
             reply = await self._held(message.sender, letter)
-        if reply.kind == "model":
+        if reply.kind in ("model", "stopped"):
             self._fetched.add(message.sender)
             self._moved.set()
         return message.reply(reply.kind, reply.body)

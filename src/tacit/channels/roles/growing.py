@@ -36,7 +36,7 @@ from tacit.channels.roles.events import Tell
 from tacit.channels.roles.row_chain import Links
 from tacit.errors import InputError
 
-__all__ = ["FileNote", "FoundFile", "NewRecords", "Noted", "UsedFile", "new_records"]
+__all__ = ["FileNote", "FoundFile", "NewRecords", "Noted", "UsedFile", "begins", "new_records"]
 
 EVIDENCE = 40  # bits in common that are no coincidence
 FEWEST = 2  # records that come again before it is more than chance
@@ -70,13 +70,15 @@ class FoundFile:
 @dataclass(frozen=True, slots=True)
 class FileNote:
     """What is to be stored once records were used: for the file `id`, or a new one if None, its
-    name now and the links after the first `start`; and a digest of each new record by itself."""
+    name now and the links after the first `start`; and a digest of each new record by itself. New
+    are those from `fresh` on."""
 
     id: int | None
     name: str
     start: int
     links: Links
     rows: Links
+    fresh: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class NewRecords:
     @property
     def note(self) -> FileNote:
         links = self.file.links[self.stored :]
-        return FileNote(self.id, self.file.name, self.stored, links, self.rows)
+        return FileNote(self.id, self.file.name, self.stored, links, self.rows, self.start)
 
     @property
     def count(self) -> int:
@@ -185,7 +187,7 @@ class _Look:
             for place in self.places.get(int(file.links[0]), ())
             if place not in self.owners
             and self.used[place].name in names
-            and _begins(file.links, self.used[place].links)
+            and begins(file.links, self.used[place].links)
         ]
         if not places:
             return False
@@ -324,7 +326,7 @@ def new_records(
     return _looked_up(look, look.match(files), noted.rows)
 
 
-def _begins(links: Links, beginning: Links) -> bool:
+def begins(links: Links, beginning: Links) -> bool:
     """The last link of a beginning stands for all of it."""
     count = len(beginning)
     return count <= len(links) and bool(links[count - 1] == beginning[-1])

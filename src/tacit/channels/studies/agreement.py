@@ -13,7 +13,7 @@ from typing import Protocol
 from tacit.errors import InputError, Refused
 from tacit.whole_file import write_whole
 
-__all__ = ["Named", "agreed"]
+__all__ = ["Named", "agreed", "check_agreed", "remember"]
 
 
 class Named(Protocol):
@@ -32,20 +32,38 @@ def agreed(study: Named, home: Path, agree: str | None = None) -> None:
     `agree` is the digest that a person has typed: it must be this study's, and replaces what was
     agreed to before.
     """
-    found, path = study.digest, home / "studies" / f"{study.name}.json"
+    check_agreed(study, home, agree)
+    remember(study, home)
+
+
+def remember(study: Named, home: Path) -> None:
+    """From here on this is the study of its name: something is about to be said in it."""
+    path = _path(study, home)
+    try:
+        if _read(path) == study.digest:
+            return
+    except InputError:
+        pass  # damaged, and agreed to anew
+    _write(path, study)
+
+
+def check_agreed(study: Named, home: Path, agree: str | None = None) -> None:
+    """Refuse a study that is not the remembered one of its name; nothing is remembered yet."""
+    found = study.digest
     if agree is not None:
         _expect(study, agree.lower())
-        _write(path, study)
         return
-    known = _read(path)
-    if known is None:
-        _write(path, study)
-    elif known != found:
+    known = _read(_path(study, home))
+    if known is not None and known != found:
         raise Refused(
             f"study {study.name}: you agreed to the one with digest {known}, and this file has "
             f"{found}. Read it (tacit study show FILE). To agree to it as well, say: "
             f"--agree {found}. Otherwise ask its author for the file as it was."
         )
+
+
+def _path(study: Named, home: Path) -> Path:
+    return home / "studies" / f"{study.name}.json"
 
 
 def _expect(study: Named, typed: str) -> None:
@@ -58,6 +76,8 @@ def _expect(study: Named, typed: str) -> None:
 
 def _read(path: Path) -> str | None:
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError  # a pipe would be waited for
         document = json.loads(path.read_text(encoding="utf-8"))
         return str(document["digest"])
     except FileNotFoundError:

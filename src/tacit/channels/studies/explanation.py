@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tacit.channels.studies.made_up import Loss
 from tacit.channels.studies.study import Study
 from tacit.privacy.promise import Adjacency, Unit
+from tacit.programs.expected import ExpectedError
 
 __all__ = ["BlockNoise", "Explanation", "promised"]
 
@@ -39,6 +40,9 @@ class Explanation:
     sees       who → what they see, in sentences
     factor     how many times as large the noise of the result is as a trusted place's would be
     loss       from a rehearsal on made-up data; None if it was not asked for
+    schedule   how many rounds there are, and about which records
+    expected   of the result on a typical table, by the program's rule; None where there is none
+    ranges     which columns' ranges are found under the promise, and at what cost; else empty
     """
 
     promise: str
@@ -50,6 +54,9 @@ class Explanation:
     cost: str
     drop_out: list[str]
     loss: Loss | None
+    schedule: list[str] = field(default_factory=list)
+    expected: ExpectedError | None = None
+    ranges: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -61,14 +68,16 @@ class Explanation:
             f"has {n.result:.4g}; a trusted place would add {n.central:.4g}."
             for n in self.noise
         ]
-        loss = [] if self.loss is None else [str(self.loss)]
+        loss = [str(said) for said in (self.expected, self.loss) if said is not None]
         return [
             self.promise,
             self.trust,
             *seen,
             self.noise_words,
             *blocks,
+            *self.schedule,
             self.cost,
+            *([self.ranges] if self.ranges else []),
             *self.drop_out,
             *loss,
         ]

@@ -17,9 +17,11 @@ from tacit.data.toml import (
 if TYPE_CHECKING:
     from tacit.channels.studies.study import Study
 
-__all__ = ["FORMAT", "canonical_form", "write_toml"]
+__all__ = ["FIRST_FORMAT", "FORMAT", "FORMATS", "canonical_form", "write_toml"]
 
-FORMAT = "tacit study 1"
+# In the first format `rounds` counted releases, and a window had one round of the program's plan.
+FIRST_FORMAT, FORMAT = "tacit study 1", "tacit study 2"
+FORMATS = (FIRST_FORMAT, FORMAT)
 
 TOP = """\
 # A study: what several holders learn together, and what each of them is promised.
@@ -42,7 +44,7 @@ CONSORTIUM = """\
 # comparison: its promise does not hold, and it alone encrypts, with keys of `key_bits`."""
 TAKE_PART = "# How many holders must, and may, take part; the most records that one may bring."
 DEADLINES = "# Seconds: for holders to gather, and for each round."
-ONLINE = "# Each round is one window of new records; each window keeps the whole promise."
+ONLINE = "# Records arrive in windows, each record in one; each window keeps the whole promise."
 SERVERS = "# Each adds up one share of every holder's sum: random numbers. Run by different people."
 AGGREGATOR = "# Puts the servers' noisy sums together, and sees those only."
 HOLDERS = "# Who may bring data, known by their keys (`tacit keys show`)."
@@ -53,7 +55,7 @@ SIGNATURE = "# Over everything above, comments and layout excepted."
 def canonical_form(study: Study) -> dict[str, Any]:
     """Everything but the signature, as plain data that no reader's floating point can change."""
     form = {
-        "format": FORMAT,
+        "format": study.format,
         **_head(study),
         "program": {**fields(study.chosen), "settings": tagged(study.chosen.settings)},
         "promise": _promise(study),
@@ -76,7 +78,7 @@ def write_toml(study: Study) -> str:
     """The file for people: every table with a line that says what it is for."""
     chosen = fields(study.chosen)
     settings = chosen.pop("settings")
-    lines = [TOP, *table_lines({"format": FORMAT, **_head(study)})]
+    lines = [TOP, *table_lines({"format": study.format, **_head(study)})]
     lines += ["", PROGRAM, "[program]", *table_lines(chosen)]
     if settings:
         lines += ["", "[program.settings]", *table_lines(settings)]

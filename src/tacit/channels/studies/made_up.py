@@ -105,8 +105,7 @@ def _labels(label: Column, X: Reals, source: Randomness) -> NDArray[Any]:
     classes = class_names(label)
     if classes:
         return (ranks * len(classes)).astype(np.int32)
-    assert isinstance(label.bounds, tuple)  # a complete schema's
-    low, high = label.bounds
+    low, high = label.bounds if isinstance(label.bounds, tuple) else (-1.0, 1.0)
     spread = float(np.abs(scores).max() or 1.0)
     return np.asarray(low + (high - low) * (scores / spread + 1) / 2)
 

@@ -17,10 +17,20 @@ from typing import Any
 
 import msgspec
 
-from tacit.channels.studies.capacity import LIMIT, largest_contribution, largest_noise
+from tacit.channels.studies.capacity import (
+    LIMIT,
+    coarsened,
+    largest_contribution,
+    largest_noise,
+)
 from tacit.channels.studies.checks import problems
-from tacit.channels.studies.file import FORMAT, canonical_form, write_toml
-from tacit.channels.studies.reckoned import reckoned
+from tacit.channels.studies.file import (
+    FIRST_FORMAT,
+    FORMAT,
+    FORMATS,
+    canonical_form,
+    write_toml,
+)
 from tacit.channels.studies.tables import (
     Chosen,
     Consortium,
@@ -42,6 +52,8 @@ from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query
+from tacit.programs.ranged import ranged
+from tacit.programs.reckoned import reckoned
 from tacit.programs.registry import learner_named, program_named
 
 __all__ = [
@@ -64,8 +76,8 @@ class Study(
 ):
     """An agreed computation. `chosen` is the file's [program]; the other names are the file's.
 
-    rounds    the releases that the program's plan allows: a run has at most so many rounds (blocks
-              that are asked together share one)
+    rounds    that the program's plan allows, of all windows together: a run has at most so many.
+              In the first format: the releases of the plan without windows
     holders_per_person   of the file's [promise]: with so many holders one person may be, at most
     """
 
@@ -85,6 +97,7 @@ class Study(
     consortium: Consortium | None = None
     holders_per_person: int | None = None
     signature: Signature | None = None
+    format: str = FORMAT
 
     def __post_init__(self) -> None:
         for problem in problems(self):
@@ -149,8 +162,15 @@ class Study(
     # ── what ──
 
     def program(self) -> Program[Any, Any]:
-        """The program, as installed here; its plan must have the study's rounds."""
+        """The program, as installed here; its plan must have the study's rounds. In a study in
+        windows, as it learns from these."""
         return self._program
+
+    def program_at_once(self) -> Program[Any, Any]:
+        """The same, for all records at once, whether or not the study has windows."""
+        self.program()
+        found: Program[Any, Any] = self.__dict__["_at_once"]
+        return found
 
     def averaged(self) -> Averaged:
         """What each party of a consortium trains alone, as installed here."""
@@ -177,26 +197,26 @@ class Study(
         """What every round asks, with bounds and steps: from the study alone, before any data."""
         return self._plan
 
-    def levels(self) -> Levels:
-        """The noise each server adds, computed from the study alone; a fresh record of releases."""
-        return self._levels.afresh()
+    def levels(self, window: int = 0) -> Levels:
+        """The noise each server adds, computed from the study alone; a fresh record of releases.
 
-    def window_levels(self, number: int) -> Levels:
-        """The same for window `number` of an online study, which keeps the whole promise by itself.
-
-        Windows hold different records, so they compose in parallel: the worst counts, not the sum.
+        In an online study that of one window, which keeps the whole promise by itself: windows
+        hold different records, so they compose in parallel, and the worst counts, not the sum.
         """
-        if self.online is None:
-            raise UsageError(f"study {self.name}: has no windows: it is not an online study.")
-        stage = replace(self._plan.stage(number), count=1)
-        return Levels.planned(
-            self.promise, Plan((stage,)), parts=self.parts, holders=self.contributions
-        )
+        windows = self._plan.windows
+        if not min(1, windows) <= window <= windows:
+            has = f"windows 1 to {windows}" if windows else "no windows"
+            raise UsageError(f"study {self.name}: has {has}, and no window {window}.")
+        return self._levels(window).afresh()
+
+    def window_of(self, number: int) -> int:
+        """The window of round `number`, from 1; 0 if there are none."""
+        return self._plan.place(number)[0]
 
     @property
     def last_round(self) -> int:
-        """No round has a higher number: as the plan allows, or as there are windows."""
-        return self._plan.rounds if self.online is None else self.online.windows
+        """No round has a higher number: as the plan allows, of all windows together."""
+        return self._plan.rounds
 
     @property
     def parts(self) -> int:
@@ -231,10 +251,28 @@ class Study(
         """
         if not self.promise.is_private:
             return LIMIT - 1
-        units = holders if self.promise.unit is Unit.HOLDER else holders * self.take_part.records
-        # A window of an online study has fewer releases than the plan, and so less noise.
-        noise = largest_noise(self._levels.mechanism(block), len(self.servers))
-        return units * largest_contribution(block) + noise
+        return self._units(holders) * largest_contribution(block) + self._largest_noise(block)
+
+    def _units(self, holders: int) -> int:
+        """The most units that so many holders may bring."""
+        whole = self.promise.is_private and self.promise.unit is Unit.HOLDER
+        return holders if whole else holders * self.take_part.records
+
+    def _largest_noise(self, block: Block) -> int:
+        """In whichever window there is the most."""
+        if not self.promise.is_private:
+            return 0
+        found = {id(c): c for c in map(self._calibrated, self._windows)}.values()
+        return max(
+            largest_noise(levels.mechanism(block), len(self.servers))
+            for levels in found
+            if block.name in levels.multipliers
+        )
+
+    def check_capacity(self) -> None:
+        """Refuse a plan of which any sum, in any round or window, could leave 62 bits."""
+        for stage in self._plan.stages:
+            self.capacity_check(stage.query)
 
     def capacity_check(self, query: Query) -> None:
         """Refuse a query whose sum could leave 62 bits: residues would wrap round unnoticed."""
@@ -245,8 +283,8 @@ class Study(
             if largest >= LIMIT:
                 raise UsageError(
                     f"study {self.name}: a sum of block {block.name!r} could reach "
-                    f"2^{largest.bit_length()}, and 2^62 is the most that the servers can add. In "
-                    "[take_part], lower records or maximum; or give the program a coarser step."
+                    f"2^{largest.bit_length()}, and 2^62 is the most that the servers can add, "
+                    "however it is rounded. In [take_part], lower records or maximum."
                 )
         self.__dict__["_fitting_query"] = query
 
@@ -262,20 +300,25 @@ class Study(
         return self._fitting(program)
 
     def _fitting(self, program: Program[Any, Any]) -> Program[Any, Any]:
+        old = self.format == FIRST_FORMAT
+        program = ranged(program, self.schema)
+        self.__dict__["_at_once"] = program
         try:
+            if self.online is not None and not old:
+                program = program.windowed(self.online.windows)
             plan = Plan(tuple(program.plan(program.init(self.schema, self.promise))))
         except UsageError as error:
             raise InputError(f"study {self.name}, [program]: {error}") from None
-        releases, rounds = plan.releases, plan.rounds
-        if releases != self.rounds:
+        rounds = plan.releases if old else plan.rounds
+        if rounds != self.rounds:
             raise InputError(
                 f"study {self.name}: rounds = {self.rounds}, but the plan of {program.name} "
-                f"{program.version} has {releases}: write rounds = {releases}, and sign again."
+                f"{program.version} has {rounds}: write rounds = {rounds}, and sign again."
             )
-        if self.online is not None and self.online.windows > rounds:
+        if old and self.online is not None and self.online.windows > plan.rounds:
             raise InputError(
                 f"study {self.name}, [online]: windows = {self.online.windows}, but {program.name} "
-                f"is done after {rounds}: take at most {rounds}."
+                f"is done after {plan.rounds}: take at most {plan.rounds}."
             )
         return program
 
@@ -298,19 +341,58 @@ class Study(
         return self.program().init(self.schema, reckoned(self.promise, self.noise_factor))
 
     @cached_property
-    def _plan(self) -> Plan:
-        return Plan(tuple(self.program().plan(self.first_state())))
+    def _fine_plan(self) -> Plan:
+        """As the program gives it, for any number of units."""
+        plan = Plan(tuple(self.program().plan(self.first_state())))
+        if self.online is not None and self.format == FIRST_FORMAT:
+            return _one_round_each(plan, self.online.windows)
+        return plan
 
     @cached_property
-    def _levels(self) -> Levels:
-        return Levels.planned(
-            self.promise, self._plan, parts=self.parts, holders=self.contributions
-        )
+    def _plan(self) -> Plan:
+        if self.consortium is not None:
+            return self._fine_plan
+        units = self._units(self.take_part.maximum)
+        return coarsened(self._fine_plan, units, self._largest_noise)
+
+    @property
+    def _windows(self) -> range:
+        """The numbers of the windows; 0 where there are none."""
+        windows = self._fine_plan.windows
+        return range(min(1, windows), windows + 1)
+
+    def _calibrated(self, window: int) -> Levels:
+        """Windows that ask alike have the same noise: it is reckoned once."""
+        part = self._fine_plan.part(window)
+        if part not in self._known_levels:
+            self._known_levels[part] = Levels.planned(
+                self.promise, part, parts=self.parts, holders=self.contributions
+            )
+        return self._known_levels[part]
+
+    @cached_property
+    def _known_levels(self) -> dict[Plan, Levels]:
+        return {}
+
+    def _levels(self, window: int) -> Levels:
+        # What rounding adds to a bound is added to the noise in proportion: multipliers stay.
+        return replace(self._calibrated(window).afresh(), plan=self._plan.part(window))
 
 
-def planned_rounds(program: Program[Any, Any], schema: Schema, promise: Promise) -> int:
-    """How many releases the program's plan has: blocks that are asked together count one each."""
-    return Plan(tuple(program.plan(program.init(schema, promise)))).releases
+def _one_round_each(plan: Plan, windows: int) -> Plan:
+    """What windows were in the first format: the first rounds of a plan that knew of none."""
+    numbers = range(1, windows + 1)
+    return Plan(tuple(replace(plan.stage(n), count=1, window=n) for n in numbers))
+
+
+def planned_rounds(
+    program: Program[Any, Any], schema: Schema, promise: Promise, windows: int | None = None
+) -> int:
+    """How many rounds the program's plan has, of all windows together if there are any."""
+    learned = ranged(program, schema)
+    if windows is not None:
+        learned = learned.windowed(windows)
+    return Plan(tuple(learned.plan(learned.init(schema, promise)))).rounds
 
 
 _SIGN = "tacit study sign FILE"
@@ -338,7 +420,7 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Study:
         if key not in document and key not in _OPTIONAL:
             raise InputError(f"{where}: {key!r} is missing. `tacit study new` writes a whole file.")
     found = document.get("format")
-    if found != FORMAT:
+    if found not in FORMATS:
         raise InputError(
             f"{where}: format is {found!r}; this version of tacit reads {FORMAT!r}. Update tacit, "
             "or ask the author for a file of that format."
@@ -356,6 +438,7 @@ def _from_dict(document: Mapping[str, Any], where: str) -> Study:
             name=head.name,
             question=head.question,
             rounds=head.rounds,
+            format=head.format,
             chosen=chosen,
             promise=Promise(terms.epsilon, terms.delta, terms.unit, terms.adjacency),
             schema=_schema(document["schema"], f"{where}, [schema]"),

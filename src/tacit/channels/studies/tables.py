@@ -75,7 +75,10 @@ class Consortium(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Online(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Each round is one window of new records, kept to the whole promise."""
+    """Records arrive in windows, each of which is kept to the whole promise.
+
+    How many rounds a window has, the program says (`Program.windowed`).
+    """
 
     windows: int
 
@@ -123,7 +126,7 @@ class PromiseTable(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What stands above the first table."""
 
-    format: Literal["tacit study 1"]
+    format: Literal["tacit study 1", "tacit study 2"]
     name: str
     question: str
     rounds: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from tacit.privacy.accounting.spend_cost import SpendCost
 from tacit.privacy.ledger.amounts import Amount, Charge, Number, Tally, charge, shown
 from tacit.privacy.ledger.filter import Composition, Position, Rule, rule_of
 from tacit.privacy.ledger.units import Most, steps
+from tacit.privacy.ledger.view import balances_html
 from tacit.privacy.promise import Adjacency, Unit
 
 __all__ = ["Account", "Balance", "Charged", "allow_command"]
@@ -34,7 +35,7 @@ class Charged:
     part: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Balance:
     """One budget: what is allowed, spent, reserved (not yet settled either way), and left.
 
@@ -54,6 +55,14 @@ class Balance:
     composition: Composition
     added: Amount
     most: Most
+
+    def __repr__(self) -> str:
+        held = f", {self.reserved} reserved" if self.reserved != Amount() else ""
+        amounts = f"{self.left} left of {self.allowed}{held}"
+        return f"<Balance of {self.dataset!r} per {self.unit}: {amounts}>"
+
+    def _repr_html_(self) -> str:
+        return balances_html("Budget", [self])
 
 
 @dataclass
@@ -169,6 +178,44 @@ class Account:
         needed = self.total([*others, spend], adjacency)
         if not self.rule.admits(needed):
             raise self._exceeded(spend, asked, self.total(others), needed)
+
+    def refuse_unless_all(self, spends: Sequence[Charged], others: list[Charged]) -> None:
+        """BudgetExceeded unless there is room for all `spends` beside the others; it says for how
+        many there is."""
+        try:
+            self.refuse_unless(spends[-1], [*others, *spends[:-1]])
+        except BudgetExceeded as refusal:
+            if len(spends) == 1:
+                raise
+            fit = self._room(spends, others)
+            raise BudgetExceeded(
+                f"{len(spends)} spends are asked for, and the budget of data set {self.dataset!r} "
+                f"per {self.unit} ({self.allowed}) covers {fit} of them: refused before the first. "
+                "Ask for fewer, or for less each, or the holder can raise the ceiling: "
+                f"{self._command(self._for_all(spends, others))}",
+                asked=refusal.asked * len(spends),
+                left=refusal.asked * fit,
+                shortfall=refusal.asked * (len(spends) - fit),
+            ) from None
+
+    def _room(self, spends: Sequence[Charged], others: list[Charged]) -> int:
+        """How many of them, in their order, there is room for."""
+        for count in range(len(spends), 0, -1):
+            try:
+                self.refuse_unless(spends[count - 1], [*others, *spends[: count - 1]])
+            except BudgetExceeded:
+                continue
+            return count
+        return 0
+
+    def _for_all(self, spends: Sequence[Charged], others: list[Charged]) -> Amount:
+        """A ceiling that covers them all, by adding."""
+        adjacency = self.spent_under or spends[0].adjacency
+        total = self.total([*others, *spends], adjacency).amount
+        share = 1 if self.rule.order is None else 2  # of δ, half is for adding
+        return Amount(
+            max(self.allowed.epsilon, total.epsilon), max(self.allowed.delta, total.delta * share)
+        )
 
     def _no_path(self, spend: Charged, adjacency: Adjacency) -> Refused:
         command = self._command(self.allowed)

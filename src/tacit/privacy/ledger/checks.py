@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from tacit.errors import UsageError
 from tacit.privacy.accounting.compose import ACCOUNTANTS, applicable
@@ -14,6 +15,7 @@ from tacit.privacy.promise import Adjacency, Promise, Unit
 
 __all__ = [
     "adjacency_of",
+    "ceiling_of",
     "charged_of",
     "composition_of",
     "distinct_of",
@@ -33,6 +35,14 @@ def unit_of(unit: Unit | str) -> Unit:
 
 def adjacency_of(adjacency: Adjacency | str) -> Adjacency:
     return Promise(1.0, adjacency=adjacency).adjacency  # type: ignore[arg-type]  # the same
+
+
+def ceiling_of(epsilon: Any, delta: float, unit: Unit | str) -> tuple[Promise, float]:
+    """A ceiling as a promise, which checks it, and its ε: a ceiling may be 0, a promise may not."""
+    # Not `epsilon == 0`: False and empty arrays are no ceilings.
+    closed = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool) and epsilon == 0
+    promise = Promise(1.0 if closed else epsilon, delta, unit_of(unit))
+    return promise, 0.0 if closed else promise.epsilon
 
 
 def composition_of(name: Composition | str) -> Composition:

@@ -20,6 +20,7 @@ from tacit.privacy.ledger.carried import carry_over
 from tacit.privacy.ledger.chain import VERSION, Entry, LedgerFile, Transaction
 from tacit.privacy.ledger.checks import (
     adjacency_of,
+    ceiling_of,
     charged_of,
     composition_of,
     distinct_of,
@@ -41,12 +42,13 @@ from tacit.privacy.ledger.reservation import (
     settle,
 )
 from tacit.privacy.ledger.state import Spend, State
+from tacit.privacy.ledger.view import balances_html
 from tacit.privacy.policy.rules import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
 __all__ = ["Ledger", "Reservation"]
@@ -116,9 +118,7 @@ class Ledger:
         most_records  that one unit of this account has (a person, a holder): finer spends are
         most_persons  charged so many times; left out, they are refused
         """
-        # A ceiling may be 0, which a promise may not; all else is checked alike.
-        promise = Promise(epsilon if epsilon != 0 else 1.0, delta, unit_of(unit))
-        ceiling = promise.epsilon if epsilon != 0 else 0.0
+        promise, ceiling = ceiling_of(epsilon, delta, unit)
         stated = None if composition is None else composition_of(composition)
         body = {
             "dataset": label("dataset", dataset),
@@ -301,14 +301,35 @@ class Ledger:
         partition: str | None = None,
         cost: SpendCost | None = None,
         asked: Asked | None = None,
+        times: int = 1,
     ) -> bool:
-        """Whether `reserve` would succeed now. Nothing is set aside."""
+        """Whether `reserve` would succeed now, so many `times`. Nothing is set aside."""
         state, charged = self._now(), charged_of(promise, "asked", part, partition, cost)
         try:
             state.check(dataset, charged, promise, asked, self._clock())
+            state.check_all(dataset, [charged] * times)
         except Refused:
             return False
         return True
+
+    def refuse_unless_all(
+        self, dataset: str, spends: Iterable[tuple[Promise, SpendCost | None]]
+    ) -> None:
+        """BudgetExceeded unless the budgets cover all of these together. Nothing is set aside.
+
+        For who knows that many spends will follow, and would rather not begin than stop half-way.
+        """
+        charged = [charged_of(promise, "asked", None, None, cost) for promise, cost in spends]
+        self._now().check_all(dataset, charged)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # a copy charges the same file, and this one may be shared
+
+    def __repr__(self) -> str:
+        return f"<Ledger {str(self.path)!r}: {len(self._state.accounts)} budget(s)>"
+
+    def _repr_html_(self) -> str:
+        return balances_html(str(self.path), self.balances())
 
     def open_spends(self) -> list[Spend]:
         """Reservations that are neither committed nor released."""
@@ -383,7 +404,7 @@ class Ledger:
         if not seen.is_there(self.path):
             self._create()
         hashes = self._read_all()
-        seen.check_history(self.path, self.id, hashes)
+        seen.check_history(self.path, self.id, hashes, self._read_all)
         self._note()
 
     def _read_all(self) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ def is_there(path: Path) -> bool:
         mark = mark_at(path)
         if mark is None:
             return False
+        if path.exists():  # another process has just made it
+            return True
         raise LedgerTampered(
             f"there is no ledger at {path}, where this machine has seen one with "
             f"{mark.seq} entries: it is not made anew. {remedy(path)}"
@@ -79,19 +82,31 @@ def replace(path: Path, mark: Mark) -> None:
         _write(place, mark)
 
 
-def check_history(path: Path, ledger: str, hashes: list[str]) -> None:
-    """LedgerTampered if this machine has seen more of the ledger, or another one at this path."""
-    for mark in (mark_at(path), mark_of(ledger)):
-        if mark is None:
-            continue
+def check_history(
+    path: Path, ledger: str, hashes: list[str], read_again: Callable[[], list[str]]
+) -> None:
+    """LedgerTampered if this machine has seen more of the ledger, or another one at this path.
+
+    Another process may write an entry and its mark after `hashes` were read and before the marks
+    are. So the file is read once more before it is called older: it has every entry whose mark was
+    there, because a mark is made after its entry.
+    """
+    marks = [mark for mark in (mark_at(path), mark_of(ledger)) if mark is not None]
+    if not all(_has(hashes, mark) for mark in marks):
+        hashes = read_again()
+    for mark in marks:
         if mark.ledger != ledger:
             raise LedgerTampered(f"{path} is another ledger than was here before. {remedy(path)}")
-        if len(hashes) < mark.seq or hashes[mark.seq - 1] != mark.head:
+        if not _has(hashes, mark):
             raise LedgerTampered(
                 f"{path} is older than what this machine has seen: entry {mark.seq} was there, and "
                 f"is missing or another one now (it ends with entry {len(hashes)}). Spends may be "
                 f"forgotten. {remedy(path)}"
             )
+
+
+def _has(hashes: list[str], mark: Mark) -> bool:
+    return len(hashes) >= mark.seq and hashes[mark.seq - 1] == mark.head
 
 
 def remedy(path: Path) -> str:

@@ -12,7 +12,7 @@ Entries of version 0.1 have no partition, cost or identity; they are read as car
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -333,6 +333,17 @@ class State:
             account = trial.accounts[dataset, unit]
             account.refuse_uncounted(before, spend.adjacency)
             account.refuse_unless(spend, others)
+
+    def check_all(self, dataset: str, spends: Sequence[Charged]) -> None:
+        """Refused or BudgetExceeded, unless every account covers all of these, one after another;
+        what a policy says of each is not asked here."""
+        if not spends:
+            return
+        self.account(dataset, spends[0].unit)
+        trial, others = self.copy(), self.open_of(dataset)
+        trial._decide(dataset, spends[0])
+        for account in trial.accounts_of(dataset):
+            account.refuse_unless_all(spends, others)
 
     def totals_with(
         self,

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tacit.channels.studies.reckoned import reckoned
 from tacit.privacy.accounting import gaussian_scale
 from tacit.privacy.promise import Promise
+from tacit.programs.reckoned import reckoned
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 10.0, 50.0])

@@ -1,0 +1,1 @@
+"""What `tacit bench defaults` is made of."""
