@@ -33,7 +33,7 @@ from tacit.channels.studies.study import Study, planned_rounds
 from tacit.crypto.prg import SeededRandomness
 from tacit.crypto.signing import SigningKey
 from tacit.data.records import ArrayRecords
-from tacit.errors import CheckFailed, InputError, Refused
+from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.certificate import Participation
 from tacit.privacy.promise import Promise
 from tacit.programs.histogram import Histogram
@@ -190,6 +190,13 @@ def test_a_logistic_study_of_twelve_windows() -> None:
     assert names == ["count", "size", "mean", "spread", "gradient", "scores", "calibration"]
     assert [stage.count for stage in later.stages] == [1, 9, 1, 1]
     assert study.rounds == first.rounds + 11 * later.rounds
+
+
+@pytest.mark.parametrize("windows", [0, -1, 2_001, 10**9])
+@pytest.mark.parametrize("program", [Histogram(), Logistic(), KMeans(3)], ids=lambda p: p.name)
+def test_a_number_of_windows_that_nobody_means(program: Any, windows: int) -> None:
+    with pytest.raises(UsageError, match="at least one, and at most 2,000"):
+        program.windowed(windows)
 
 
 def test_the_first_format_keeps_its_meaning() -> None:

@@ -62,6 +62,19 @@ def test_why_a_part_ended_is_noted_for_whoever_asks_later(tacit: Any, tmp_path: 
     assert "forty" not in log.read_text()
 
 
+def test_a_join_lists_all_that_is_wrong_with_the_table(tacit: Any) -> None:
+    written(tacit, 120)
+    tacit("budget", "set", "mine", "--epsilon", "3", "--delta", "1e-3")
+    Path("mine.csv").write_text("age\nforty\n30\n33.7\n35.7\n")
+    code, said = tacit("join", "study.toml", "--data", "mine.csv")
+    assert code == 3, said
+    assert "is not a number" in said
+    assert "(2 rows in all)" in said
+    assert "2 kinds of problems were found in 4 rows; nothing was sent or spent." in said
+    assert "forty" not in said
+    assert "33.7" not in said
+
+
 def test_a_join_that_failed_pins_nothing(tacit: Any, tmp_path: Path) -> None:
     written(tacit, 120)
     tacit("budget", "set", "mine", "--epsilon", "3", "--delta", "1e-3")

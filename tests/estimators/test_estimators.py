@@ -72,7 +72,7 @@ class TestEveryEstimator:
         estimator = made(name, epsilon=20.0, random_state=1)
         X, y = data(estimator)
         certificate = estimator.fit(X, y).certificate_
-        assert any("found under this promise" in text for text in certificate.remarks)
+        assert any("searched for under this promise" in text for text in certificate.remarks)
         assert estimator.range_found_.all()
         assert 19.99 <= certificate.verify().epsilon <= 20.0  # one plan: nothing is given away
 

@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 import tacit.estimators as room
-from tacit.errors import InputError, PromiseError, UsageError, UtilityWarning
+from tacit.errors import InputError, PromiseError, UsageError
 from tacit.privacy import Ledger
 
 N = 60
@@ -133,12 +133,12 @@ def test_labels_of_a_regression(y: Any, ledger: Ledger) -> None:
     assert spent(ledger) == 0
 
 
-def test_noise_beyond_all_integers() -> None:
-    """The words are of the parameter that was given."""
-    estimator = room.LogisticRegression(1e-9, bounds=(-3, 3))
-    refused = pytest.raises(PromiseError, match="Take a larger epsilon")
-    with pytest.warns(UtilityWarning), refused:
+def test_noise_beyond_all_integers(ledger: Ledger) -> None:
+    """Refused when the plan is made, in words of the parameter that was given."""
+    estimator = room.LogisticRegression(1e-9, bounds=(-3, 3), ledger=ledger)
+    with pytest.raises(PromiseError, match="Take a larger epsilon"):
         estimator.fit(PLAIN, CLASSES)
+    assert spent(ledger) == 0
 
 
 @pytest.mark.parametrize("name", ["texts", "one dimension", "complex", "a dict", "objects"])

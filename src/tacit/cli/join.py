@@ -203,6 +203,7 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     """All records, checked; read once if they fit into memory, else anew in every round."""
     import numpy as np
 
+    from tacit.cli.table_view import all_problems_listed
     from tacit.data.digests import Digester
     from tacit.data.encode import Encoded
     from tacit.data.records import ArrayRecords, TableRecords
@@ -210,12 +211,16 @@ def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:
     from tacit.errors import InputError
 
     budget.check()  # what the holder's policy forbids is not even read
-    encoder = learner_of(study).encoder(study.schema)
+    learner = learner_of(study)
+    encoder = learner.encoder(study.schema)
     table, digester = TableRecords(path, encoder), Digester(encoder.schema)
     absent = budget.left_out()
     small = path.stat().st_size < IN_MEMORY
     kept, count = [], 0
-    with people(as_json=True).status("reading and checking every record …"):
+    with (
+        all_problems_listed(path, study, learner),
+        people(as_json=True).status("reading and checking every record …"),
+    ):
         for batch in remaining(replace(table, observe=digester.add), absent).batches():
             count += len(batch.X)
             if small:

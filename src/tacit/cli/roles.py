@@ -13,6 +13,8 @@ from tacit.cli.output import json_option, people
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from tacit.channels.roles.budget import LedgerBudget
     from tacit.channels.roles.events import Events
     from tacit.channels.studies.agreement import Named
@@ -98,6 +100,10 @@ SAID = {
     "holders without the model": "{holders} holders have not fetched the model",
 }
 
+# Events of each round: of these a terminal shows the newest on one line, and a log has each tenth.
+OF_EACH_ROUND = {"round opened", "round closed", "round done", "shares sent"}
+TOLD_OF = 10
+
 
 def role_options(command: F) -> F:
     """Options that every role has."""
@@ -155,8 +161,9 @@ class Role:
 
         self.folder = folder or tacit_home() / "studies" / f"{study.name}-{role}"
         self._words = people(as_json=True)
+        self._status: Status | None = None
         self.tell: Events = Events(self.folder, role, study.name, self._show)
-        click.get_current_context().call_on_close(self.tell.close)
+        click.get_current_context().call_on_close(self._close)
 
     @classmethod
     def of_study(cls, study: Named, role: str, folder: Path | None, as_json: bool) -> Role:
@@ -168,8 +175,29 @@ class Role:
 
     def _show(self, line: dict[str, Any]) -> None:
         said = SAID.get(line["event"])
-        if said is not None:
-            self._words.print(f"{line['role']}: {said.format_map(line)}", markup=False)
+        if said is None:
+            return
+        text = f"{line['role']}: {said.format_map(line)}"
+        if line["event"] not in OF_EACH_ROUND:
+            self._words.print(text, markup=False)
+        elif self._words.is_terminal:
+            self._show_newest(text)
+        elif line["round"] == 1 or line["round"] % TOLD_OF == 0:
+            self._words.print(text, markup=False)
+
+    def _show_newest(self, text: str) -> None:
+        """On a line of its own below all others, in place of the one before."""
+        from rich.markup import escape
+
+        if self._status is None:
+            self._status = self._words.status("")
+            self._status.start()
+        self._status.update(escape(text))
+
+    def _close(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+        self.tell.close()
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from tacit.data.schema import Schema
     from tacit.programs.program import Learner
 
-__all__ = ["checked_table", "deliver_report"]
+__all__ = ["all_problems_listed", "checked_table", "deliver_report"]
 
 
 def checked_table(
@@ -43,6 +45,32 @@ def checked_table(
             )
         )
     return report
+
+
+@contextmanager
+def all_problems_listed(path: Path, study: Study, program: Learner) -> Iterator[None]:
+    """Reading for a study stops at the first fault; whoever mends the table wants to see all."""
+    try:
+        yield
+    except InputError as first:
+        report = _report_after(first, path, study, program)
+        if len(report.problems) < 2:
+            raise
+        for problem in report.problems:
+            people(as_json=True).print(str(problem), markup=False)
+        raise TableError(
+            f"{len(report.problems)} kinds of problems were found in {report.rows:,} rows; nothing "
+            "was sent or spent.",
+            file=report.file,
+        ) from None
+
+
+def _report_after(first: InputError, path: Path, study: Study, program: Learner) -> TableReport:
+    """What cannot be read at all is told in the words of the first fault."""
+    try:
+        return checked_table(path, study.schema, study, program)
+    except InputError:
+        raise first from None
 
 
 def _wish(schema: Schema, program: Learner) -> str | None:

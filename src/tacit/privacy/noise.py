@@ -33,6 +33,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_bits",
     "bernoulli_exp",
+    "check_scale",
     "choose_exp",
     "discrete_gaussian",
     "discrete_laplace",
@@ -169,7 +170,7 @@ def _break_ties(
 
 def discrete_laplace(scale: Fraction, size: int, randomness: Randomness = SYSTEM) -> Integers:
     """`size` independent draws with P[x] ∝ exp(−|x| / scale)."""
-    _check_scale(scale)
+    check_scale(scale)
     stream, digits = randomness.stream(), _digits(scale)
     return _collect(size, lambda count: _signed(stream, _geometric(stream, digits, count)))
 
@@ -231,7 +232,7 @@ def _collect(size: int, propose: Callable[[int], Integers]) -> Integers:
     return drawn
 
 
-def _check_scale(scale: Fraction, power: int = 1) -> None:
+def check_scale(scale: Fraction, power: int = 1) -> None:
     """Refuse what the integers cannot hold; a variance is a scale to the power of two."""
     if not SMALLEST_SCALE**power <= scale <= LARGEST_SCALE**power:
         raise PromiseError(
@@ -251,7 +252,7 @@ def discrete_laplace_part(
 
     Each is the difference of two negative binomials of shape 1/parts (noise.md, lemma 5).
     """
-    _check_scale(scale)
+    check_scale(scale)
     if parts < 1:
         raise PromiseError(f"noise has at least one part, not {parts}.")
     stream, digits = randomness.stream(), _digits(scale)
@@ -350,7 +351,7 @@ class _Acceptance:
 
 @lru_cache(maxsize=256)
 def _acceptance(variance: Fraction) -> _Acceptance:
-    _check_scale(variance, power=2)
+    check_scale(variance, power=2)
     return _Acceptance(variance)
 
 

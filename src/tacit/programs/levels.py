@@ -56,7 +56,9 @@ class Levels:
         scales = [release.scale for release in calibrate(promise, drafts)]
         names = [block.name for stage in plan.stages for block in stage.query.blocks]
         multipliers = {n: c for n, c in zip(names, scales, strict=True) if c is not None}
-        return cls(promise, plan, multipliers, parts, holders)
+        levels = cls(promise, plan, multipliers, parts, holders)
+        levels.planned_releases()  # refuses noise that could not be drawn, with nothing spent
+        return levels
 
     def afresh(self) -> Levels:
         """The same noise, with nothing released yet."""

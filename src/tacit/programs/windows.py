@@ -40,6 +40,7 @@ M = TypeVar("M")
 N = TypeVar("N", float, Reals)
 P = TypeVar("P", bound=Program[Any, Any])
 SETTLING = 20  # rounds after which clusters have mostly found their places
+MAX_WINDOWS = 2_000  # each has a model and a certificate; a stage for each is planned and checked
 LATE = 3  # how strongly later rounds count for more than earlier ones
 
 
@@ -128,8 +129,8 @@ def over(program: P, windows: int) -> P:
 
 
 def _check(windows: int) -> None:
-    if windows < 1:
-        raise UsageError(f"windows = {windows}: have at least one.")
+    if not 1 <= windows <= MAX_WINDOWS:
+        raise UsageError(f"windows = {windows}: have at least one, and at most {MAX_WINDOWS:,}.")
 
 
 def rounds_each(rounds: int, windows: int) -> int:

@@ -39,6 +39,7 @@ class Additive(ABC):
     def __post_init__(self) -> None:
         if self.parts < 1:
             raise UsageError(f"noise has at least one part, not {self.parts}.")
+        self.check(self.scale / self.grid.step, self.parts)
 
     @property
     def spend(self) -> tuple[Release, ...]:
@@ -67,6 +68,11 @@ class Additive(ABC):
         """One part of the noise, added to values that are multiples of the grid's step already."""
         drawn = self.draw(self.scale / self.grid.step, self.parts, integers.size, randomness)
         return integers + drawn.reshape(integers.shape)
+
+    @staticmethod
+    @abstractmethod
+    def check(scale: Fraction, parts: int) -> None:
+        """Refuse noise that could not be drawn: before anything is spent on it, not after."""
 
     @staticmethod
     @abstractmethod

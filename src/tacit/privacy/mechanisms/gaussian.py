@@ -44,5 +44,9 @@ class Gaussian(Additive):
         return cls(widened, calibrated.scale, grid, length, integral)
 
     @staticmethod
+    def check(scale: Fraction, parts: int) -> None:
+        noise.check_scale(scale * scale / parts, power=2)
+
+    @staticmethod
     def draw(scale: Fraction, parts: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
         return noise.discrete_gaussian(scale * scale / parts, size, randomness)

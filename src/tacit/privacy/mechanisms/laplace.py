@@ -32,6 +32,10 @@ class Laplace(Additive):
         return cls(widened, round_up(widened.value / epsilon), grid, length, integral)
 
     @staticmethod
+    def check(scale: Fraction, parts: int) -> None:
+        noise.check_scale(scale)
+
+    @staticmethod
     def draw(scale: Fraction, parts: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
         if parts == 1:  # the same law, drawn up to twenty times faster
             return noise.discrete_laplace(scale, size, randomness)
