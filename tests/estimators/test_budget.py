@@ -139,6 +139,14 @@ def test_candidates_with_promises_of_their_own(tmp_path: Path) -> None:
     assert spent(ledger) == 7
 
 
+def test_the_refit_of_a_search_is_payable_whoever_wins(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, 7.9)
+    search = GridSearchCV(model(ledger), {"epsilon": [1.0, 2.0]}, cv=2)
+    with pytest.raises(BudgetExceeded, match="5 spends"):  # 2 · (1 + 2), and 2 for the refit
+        search.fit(X, Y)
+    assert spent(ledger) == 0
+
+
 def test_a_search_in_a_cross_validation(tmp_path: Path) -> None:
     ledger = opened(tmp_path, 9.0)
     search = GridSearchCV(model(ledger), {"fit_intercept": [True, False]}, cv=2)

@@ -90,8 +90,9 @@ def _fits(name: str, seen: Mapping[str, Any]) -> tuple[Any, Any, Sequence[Parame
         case "evaluate_candidates":
             search, candidates = seen["self"], list(seen["candidate_params"])
             fits = [candidate for candidate in candidates for _ in range(seen["n_splits"])]
-            # Which candidate wins is not known yet: one that costs no more than the others.
-            last = [_cheapest(seen["base_estimator"], candidates)] if search.refit else []
+            # Which candidate wins is not known yet, and a search that ends without its model has
+            # spent all the rest for nothing: the dearest must be payable.
+            last = [_dearest(seen["base_estimator"], candidates)] if search.refit else []
             return seen["parallel"], seen["base_estimator"], [*fits, *last]
         case "learning_curve":
             return seen["parallel"], seen["estimator"], [{}] * len(seen["train_test_proportions"])
@@ -109,12 +110,12 @@ class _Once:
     """Stands for a call that is looked at once."""
 
 
-def _cheapest(estimator: Any, candidates: Sequence[Parameters]) -> Parameters:
+def _dearest(estimator: Any, candidates: Sequence[Parameters]) -> Parameters:
     def total(candidate: Parameters) -> float:
         spends = _spends(estimator, [candidate]).values()
         return sum(promise.epsilon for group in spends for promise, _ in group)
 
-    return min(candidates, key=total)
+    return max(candidates, key=total)
 
 
 def _spends(
