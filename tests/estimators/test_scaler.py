@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from tacit.errors import UsageError
+from tacit.errors import UsageError, UtilityWarning
 from tacit.estimators import Imputer, LogisticRegression, Scaler
 from tacit.privacy import Ledger
 
@@ -105,3 +106,15 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 def test_a_sparse_matrix_is_refused_by_name(kind: Any) -> None:
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         kind(bounds=(0, 1)).fit(sparse.csr_matrix(np.eye(5)))
+
+
+@pytest.mark.parametrize("kind", [Scaler, Imputer])
+def test_a_column_without_values_is_named(kind: type[Scaler | Imputer]) -> None:
+    X = np.random.default_rng(0).normal(size=(2_000, 3))
+    X[:, 1] = np.nan
+    with pytest.warns(UtilityWarning, match="Columns x1 have few values or none") as warned:
+        kind(1.0, bounds=(-4, 4)).fit(X)
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UtilityWarning)
+        kind(1.0, bounds=(-4, 4)).fit(X[:, [0, 2]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.schema import PRIVATE, Column, Schema
-from tacit.errors import UsageError
+from tacit.errors import UsageError, UtilityWarning
 from tacit.estimators.arrays import validate_data
 from tacit.estimators.base import PrivateEstimator
 from tacit.estimators.certified import frozen
@@ -21,6 +22,7 @@ __all__ = ["Imputer", "Scaler"]
 
 Reals = NDArray[np.float64]
 QUARTILES = (0.25, 0.5, 0.75)
+CLEAR = 10  # how many times its noise a column's number of values must be, to have quartiles
 NORMAL = 1.3489795003921634  # between the quartiles of a normal law of deviation 1
 
 
@@ -58,7 +60,24 @@ class _Quartiles(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             )
             for name, bounds in zip(names, column_bounds(self.bounds, X.shape[1]), strict=True)
         )
-        return self._fit_table(self._new_program(), X, schema=Schema(columns=columns))
+        self._fit_table(self._new_program(), X, schema=Schema(columns=columns))
+        self._warn_of_hidden()
+        return self
+
+    def _warn_of_hidden(self) -> None:
+        """Columns with so few values that the noise is what their quartiles say: it costs nothing
+        to look at the noisy totals, and at the noise that the certificate states."""
+        noise = max((float(r.scale) for r in self.certificate_.releases if r.scale), default=0.0)
+        totals = self.model_.cumulative[:, -1]
+        hidden = [n for n, t in zip(self.model_.columns, totals, strict=True) if t < CLEAR * noise]
+        if hidden:
+            warnings.warn(
+                f"Columns {', '.join(hidden)} have few values or none, and noise hides their "
+                "quartiles: state public numbers for them, leave them out, or take a larger "
+                "epsilon.",
+                UtilityWarning,
+                stacklevel=3,  # the line that called fit
+            )
 
     def _check(self) -> None:
         """UsageError if what is stated cannot be."""
