@@ -54,7 +54,7 @@ def test_the_warning_points_at_the_line_that_called_fit(table: bool) -> None:
     schema = Schema.from_dict(
         {"columns": {name: {"type": "number", "bounds": "private"} for name in frame}}
     )
-    model = room.KMeans(schema=schema) if table else room.KMeans()
+    model = room.KMeans(schema=schema if table else None, random_state=1)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.fit(frame if table else np.column_stack([*frame.values()]))
