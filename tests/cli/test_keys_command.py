@@ -45,9 +45,13 @@ def test_new_makes_an_identity_once(tacit: Any) -> None:
     assert tacit("show", "north")[1].split()[3] == key.public_key
 
 
-def test_show_of_the_holder_makes_it_at_first_use(tacit: Any) -> None:
-    code, out, _ = tacit("show", "--json")
+def test_show_of_the_holder_makes_nothing(tacit: Any) -> None:
+    code, out, err = tacit("show")
+    assert (code, out) == (3, "")
+    assert "tacit keys new holder" in err
+    assert not tacit_home().exists()
     public = SigningKey.of_holder().public_key
+    code, out, _ = tacit("show", "--json")
     assert code == 0
     assert json.loads(out) == {
         "name": "holder",

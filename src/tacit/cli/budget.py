@@ -11,6 +11,7 @@ import click
 
 from tacit.cli.budget_view import RECENT, print_budgets
 from tacit.cli.keys import HOLDER, key_named
+from tacit.cli.ledger_there import ledger_there
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import InputError
 from tacit.home import ledger_path
@@ -50,10 +51,7 @@ def ledger_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @json_option
 def show(path: Path | None, dataset: str | None, head: str | None, as_json: bool) -> None:
     """Check the ledger and show its budgets, interrupted reservations and newest entries."""
-    from tacit.privacy.ledger.seen import mark_at
-
-    usual = ledger_path()
-    if path is None and not usual.exists() and mark_at(usual.resolve()) is None:
+    if path is None and ledger_there(None) is None:
         return _show_nothing_yet(ledger_path(), as_json)
     ledger = _existing(path)
     if head:
@@ -253,18 +251,15 @@ def recover(path: Path | None, as_json: bool) -> None:
 
 
 def _existing(path: Path | None) -> Ledger:
-    from tacit.privacy.ledger import Ledger
-    from tacit.privacy.ledger.seen import mark_at
-
     # `show` has a section for interrupted reservations; the log would say the same twice.
     logging.getLogger("tacit.ledger").addHandler(logging.NullHandler())
-    chosen = path or ledger_path()
-    if not chosen.exists() and mark_at(chosen.expanduser().resolve()) is None:
+    found = ledger_there(path)
+    if found is None:
         raise InputError(
-            f"there is no ledger at {chosen}: check --ledger, or make one by setting a first "
-            "budget with `tacit budget allow`."
+            f"there is no ledger at {path or ledger_path()}: check --ledger, or make one by "
+            "setting a first budget with `tacit budget allow`."
         )
-    return Ledger(chosen)
+    return found
 
 
 def _chosen(ledger: Ledger, dataset: str | None) -> list[Balance]:

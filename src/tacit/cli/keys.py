@@ -12,7 +12,7 @@ from tacit.crypto.signing import SigningKey, fingerprint
 from tacit.errors import InputError, UsageError
 from tacit.home import tacit_home
 
-__all__ = ["HOLDER", "key_named", "keys"]
+__all__ = ["HOLDER", "key_named", "key_there", "keys"]
 
 HOLDER = "holder"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -30,18 +30,18 @@ def keys() -> None:
 @click.argument("name", default=HOLDER)
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show the public key and fingerprint of NAME.
-
-    Without NAME it is the holder's, which every machine has: it is made when it is first needed.
-    """
-    _print(name, key_named(name), as_json)
+    """Show the public key and fingerprint of NAME, without NAME the holder's. Nothing is made."""
+    _print(name, key_there(name), as_json)
 
 
 @keys.command()
 @click.argument("name", default=HOLDER)
 @json_option
 def new(name: str, as_json: bool) -> None:
-    """Make a new identity NAME, and show its public key and fingerprint."""
+    """Make a new identity NAME, by default the holder's, and show its public key and fingerprint.
+
+    The holder's is also made by the first command that signs or takes part with it.
+    """
     path = _path(name)
     if path.exists():
         raise UsageError(
@@ -52,9 +52,12 @@ def new(name: str, as_json: bool) -> None:
 
 
 def key_named(name: str) -> SigningKey:
-    """The identity of this name on this machine."""
-    if name == HOLDER:
-        return SigningKey.of_holder()
+    """The identity of this name on this machine; the holder's is made if it is not there yet."""
+    return SigningKey.of_holder() if name == HOLDER else key_there(name)
+
+
+def key_there(name: str) -> SigningKey:
+    """The same for commands that only look: nothing is made."""
     path = _path(name)
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.pem"))) or "none yet"

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacit.cli.keys import HOLDER, key_named
+from tacit.cli.ledger_there import ledger_there
 from tacit.cli.output import fail, json_option, people, print_document
 from tacit.cli.policy_leave import leave_out, ledger_option, left_out, revoke
 from tacit.errors import InputError, Refused, UsageError
 from tacit.home import ledger_path
 
 if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
     from tacit.privacy.policy import Asked, Broken, Policy
     from tacit.privacy.promise import Promise
 
@@ -157,18 +159,11 @@ def use(file: Path, path: Path | None, as_json: bool) -> None:
 @json_option
 def check(study_file: Path, dataset: str, path: Path | None, as_json: bool) -> None:
     """Say which rules STUDY would break with a data set. Nothing is reserved."""
-    from tacit.privacy.ledger import Ledger
-
     asked, promise = _asked(study_file)
-    decisions = Ledger(path or ledger_path()).decisions
-    found, broken = decisions.policy, []
-    if found is not None:
-        totals = decisions.totals(dataset, promise, asked.study)
-        signers = decisions.approvers_of(asked.study or "", dataset)
-        broken = found.broken(dataset, promise, asked, totals, signers)
-    revoked = dataset in decisions.revoked
-    if not broken and not revoked:
-        decisions.check_person(promise, dataset, asked)
+    ledger = ledger_there(path)
+    found = None if ledger is None else ledger.decisions.policy
+    none: tuple[bool, list[Broken]] = (False, [])
+    revoked, broken = none if ledger is None else _objections(ledger, dataset, asked, promise)
     if as_json:
         rules = [_rule(one) for one in broken]
         print_document(
@@ -272,10 +267,25 @@ RULES = """
 
 
 def _in_force(path: Path | None) -> Policy | None:
-    from tacit.privacy.ledger import Ledger
+    ledger = ledger_there(path)
+    return None if ledger is None else ledger.decisions.policy
 
-    chosen = path or ledger_path()
-    return Ledger(chosen).decisions.policy if chosen.exists() else None
+
+def _objections(
+    ledger: Ledger, dataset: str, asked: Asked, promise: Promise
+) -> tuple[bool, list[Broken]]:
+    """Whether the use of the data set is revoked, and the policy's rules that would be broken."""
+    decisions = ledger.decisions
+    found = decisions.policy
+    broken: list[Broken] = []
+    if found is not None:
+        totals = decisions.totals(dataset, promise, asked.study)
+        signers = decisions.approvers_of(asked.study or "", dataset)
+        broken = found.broken(dataset, promise, asked, totals, signers)
+    revoked = dataset in decisions.revoked
+    if not broken and not revoked:
+        decisions.check_person(promise, dataset, asked)
+    return revoked, broken
 
 
 def _asked(file: Path) -> tuple[Asked, Promise]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacit.cli.ledger_there import ledger_there
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import InputError, UsageError
 from tacit.home import ledger_path
@@ -120,9 +121,8 @@ def _doubts(ledger: Ledger, dataset: str, odd: int) -> Iterator[str]:
 @json_option
 def left_out(path: Path | None, as_json: bool) -> None:
     """Say how many people are left out of each data set."""
-    from tacit.privacy.ledger import Ledger
-
-    counts = Ledger(path or ledger_path()).decisions.left_out_counts
+    ledger = ledger_there(path)
+    counts = {} if ledger is None else ledger.decisions.left_out_counts
     if as_json:
         return print_document({"left_out": counts})
     if not counts:

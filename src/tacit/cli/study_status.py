@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacit.cli.keys import key_named
+from tacit.cli.keys import key_there
 from tacit.cli.output import json_option, people, print_document
 from tacit.errors import TacitError, UsageError
 
@@ -41,7 +41,7 @@ def status(file: Path, key_name: str, folder: Path | None, insecure: bool, as_js
     from tacit.channels.studies.study import Study
     from tacit.wire.loop import run
 
-    study, key = Study.load(file), key_named(key_name)
+    study, key = Study.load(file), key_there(key_name)
     study.check_signature()
     role = _role(study, key)
     document: dict[str, Any] = {"study": study.name, "digest": study.digest, "role": role}
