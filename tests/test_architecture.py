@@ -19,16 +19,17 @@ SOURCE = ROOT / "src" / "tacit"
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "home": set(),
+    "program_names": set(),
     "notebook": set(),
     "whole_file": {"errors"},
     "toml_text": {"errors"},
     "children_launch": set(),
     "children": {"children_launch"},
     "crypto": {"errors", "home"},
-    "privacy": {"errors", "home", "notebook", "whole_file", "toml_text", "crypto"},
+    "privacy": {"errors", "home", "program_names", "notebook", "whole_file", "toml_text", "crypto"},
     "data": {"errors", "notebook", "whole_file", "toml_text", "children", "crypto", "privacy"},
     "personal": {"errors", "home", "crypto", "privacy", "data"},
-    "programs": {"errors", "crypto", "privacy", "data"},
+    "programs": {"errors", "program_names", "crypto", "privacy", "data"},
     "engines": {"errors"},
     "wire": {"errors", "home", "crypto"},
     "channels": {
@@ -58,6 +59,7 @@ ARROWS: dict[str, set[str]] = {
     "cli": {
         "errors",
         "home",
+        "program_names",
         "whole_file",
         "children",
         "crypto",

@@ -241,7 +241,7 @@ def mixture() -> Task:
         return float((model.log_likelihoods(X).mean() - one) / (true - one)) + 1
 
     settings = (("components", 3),)
-    return Task("gaussian mixture", numbers(3), X, None, score, 1.0, settings=settings)
+    return Task("gaussian-mixture", numbers(3), X, None, score, 1.0, settings=settings)
 
 
 def itemsets() -> Task:
@@ -253,7 +253,9 @@ def itemsets() -> Task:
     X[source.random(RECORDS) < 0.25, 5:7] = 1.0
     schema = Schema(columns=tuple(Column(name=f"i{i}", type="boolean") for i in range(12)))
     exact = (
-        Central().run(program_named("itemsets"), ArrayRecords(X), schema, Promise(math.inf)).model
+        Central()
+        .run(program_named("frequent-itemsets"), ArrayRecords(X), schema, Promise(math.inf))
+        .model
     )
     true = dict(zip(exact.named(), exact.support, strict=True))
 
@@ -261,4 +263,4 @@ def itemsets() -> Task:
         found = dict(zip(model.named(), model.support, strict=True))
         return 1 - fmean(abs(found.get(name, 0.0) - support) for name, support in true.items())
 
-    return Task("itemsets", schema, X, None, score, 1 - fmean(true.values()))
+    return Task("frequent-itemsets", schema, X, None, score, 1 - fmean(true.values()))

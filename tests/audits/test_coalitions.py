@@ -12,7 +12,7 @@ from tacit.audits.programs import GAUSSIAN, table_of
 from tacit.audits.states import INVENTED, HostileStates, honest_states
 from tacit.crypto.prg import SeededRandomness
 
-HOSTILE = ["k-means", "gaussian mixture", "logistic"]
+HOSTILE = ["k-means", "gaussian-mixture", "logistic"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

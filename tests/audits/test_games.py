@@ -26,7 +26,7 @@ from tacit.programs.registry import installed
 HALF = Fraction(1, 2)
 # Of the rules, those that no program's game plays already; of two games that run the same code one.
 RULES = ["record/replace", "person", "holder", "window", "federation-hostile"]
-PROGRAMS = [name for name in TABLES if name != "gaussian mixture in shared coordinates"]
+PROGRAMS = [name for name in TABLES if name != "gaussian-mixture-in-shared-coordinates"]
 SHORT = {**dict.fromkeys(PROGRAMS, 75), **dict.fromkeys(RULES, 90)}
 SHORT |= {"selection": 250, "consortium": 120, "federation-hostile": 75}
 SHORT |= {"record/replace (pure)": 130, "histogram (pure)": 130, "naive-bayes (pure)": 130}
@@ -73,7 +73,7 @@ def test_as_tacit_audit_plays_it(name: str) -> None:
 def test_every_program_has_a_game() -> None:
     sums = {name for name, kind in installed().items() if issubclass(kind, Program)}
     assert sums | {"ranges", "averaged-logistic"} <= set(WHITE_BOX_TARGETS)
-    for name in sums - {"gaussian mixture", "gaussian mixture as published"}:
+    for name in sums - {"gaussian-mixture", "gaussian-mixture-as-published"}:
         assert f"{name} (pure)" in PROGRAM_GAMES
     # What is learned from a crowd's tables is made of reports that are noisy already.
     others = set(installed()) - sums - {"averaged-logistic"}
@@ -81,7 +81,7 @@ def test_every_program_has_a_game() -> None:
 
 
 def test_every_round_of_the_plan_is_played() -> None:
-    for name in ("logistic", "k-means", "itemsets"):
+    for name in ("logistic", "k-means", "frequent-itemsets"):
         game = PROGRAM_GAMES[name]()
         found = game.trial(True, Fraction(1), SeededRandomness(name))
         assert found.shifts is not None

@@ -33,7 +33,7 @@ LABELS: dict[str, Any] = {
     "logistic": {"type": "boolean", "role": "label"},
     "naive-bayes": {"type": "boolean", "role": "label"},
 }
-NAMES = [*LABELS, "k-means", "pca", "gaussian mixture", "quantiles", "histogram"]
+NAMES = [*LABELS, "k-means", "pca", "gaussian-mixture", "quantiles", "histogram"]
 
 generator = np.random.default_rng(3)
 SIDE = generator.integers(0, 2, ROWS)

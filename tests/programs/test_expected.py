@@ -148,7 +148,7 @@ def every() -> list[tuple[Program[Any, Any], Schema]]:
             continue
         label = {"logistic": "class", "naive-bayes": "class", "linear-regression": "value"}
         schema = schema_of(6, label.get(kind.name))
-        if kind.name == "itemsets":
+        if kind.name == "frequent-itemsets":
             items = {f"i{i}": {"type": "boolean"} for i in range(6)}
             schema = Schema.from_dict({"columns": items})
         found.append((kind(), schema))

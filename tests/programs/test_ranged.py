@@ -48,7 +48,7 @@ NAMES = [
     *LABELS,
     "k-means",
     "pca",
-    "gaussian mixture",
+    "gaussian-mixture",
     "quantiles",
     "histogram",
 ]
@@ -203,6 +203,6 @@ def test_where_bounds_must_be_public_this_is_said() -> None:
     with pytest.raises(SchemaError, match="public knowledge"):
         Encoder(schema)
     with pytest.raises(SchemaError, match="edges"):
-        Ranged(program_named("itemsets"))
+        Ranged(program_named("frequent-itemsets"))
     with pytest.raises(SchemaError, match="edges"):
         Schema.from_dict({"columns": {"x": {**PRIVATE, "edges": [1, 2]}}})

@@ -139,7 +139,7 @@ class TestOwn:
             ("quantiles", {"probabilities": 0.5}, "a list, each a finite number"),
             ("quantiles", {"probabilities": ["a"]}, "a list, each a finite number"),
             ("quantiles", {"columns": "age"}, "a list, each a text"),
-            ("gaussian mixture", {"covariance": "round"}, "'full' or 'diag' or 'spherical'"),
+            ("gaussian-mixture", {"covariance": "round"}, "'full' or 'diag' or 'spherical'"),
         ],
     )
     def test_ill_typed_settings(self, name: str, settings: dict[str, Any], says: str) -> None:

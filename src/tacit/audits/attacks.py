@@ -175,7 +175,7 @@ ATTACKS: dict[str, Callable[[], WhiteBox]] = {
     "window": window,
     "federation": federation,
     "federation-hostile": hostile("k-means"),
-    "federation-hostile-mixture": hostile("gaussian mixture"),
+    "federation-hostile-mixture": hostile("gaussian-mixture"),
     "federation-hostile-logistic": hostile("logistic"),
     "consortium": consortium_game,
 }

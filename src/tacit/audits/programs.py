@@ -138,14 +138,14 @@ TABLES: dict[str, Callable[[], Tabled]] = {
     "quantiles": _quantiles,
     "ranges": _ranges,
     "k-means": _kmeans,
-    "gaussian mixture": _mixture,
-    "gaussian mixture in shared coordinates": _shared_mixture,
-    "gaussian mixture as published": _published,
-    "itemsets": _itemsets,
+    "gaussian-mixture": _mixture,
+    "gaussian-mixture-in-shared-coordinates": _shared_mixture,
+    "gaussian-mixture-as-published": _published,
+    "frequent-itemsets": _itemsets,
 }
 # Programs whose record moves all sums alike whatever the state, and so much ε that Laplace noise of
 # all rounds is guessed about as often as Gaussian noise at μ = 2.
-STEADY = {*TABLES} - {"logistic", "gaussian mixture"}
+STEADY = {*TABLES} - {"logistic", "gaussian-mixture"}
 PURE = {
     "logistic": 9.0,
     "linear-regression": 5.0,
@@ -155,8 +155,8 @@ PURE = {
     "quantiles": 6.0,
     "ranges": 4.0,
     "k-means": 9.0,
-    "gaussian mixture in shared coordinates": 10.0,
-    "itemsets": 7.0,
+    "gaussian-mixture-in-shared-coordinates": 10.0,
+    "frequent-itemsets": 7.0,
 }
 
 
@@ -184,12 +184,12 @@ def _pure_game(name: str) -> Callable[[], WhiteBox]:
 
 def published_game() -> WhiteBox:
     promise = Promise(64.0, 1e-6)
-    table = table_of("gaussian mixture as published", promise)
+    table = table_of("gaussian-mixture-as-published", promise)
     return central_game(table, TRIALS, _published_claim(promise))
 
 
 PROGRAM_GAMES: dict[str, Callable[[], WhiteBox]] = {
     **{name: _game(name) for name in TABLES},
-    "gaussian mixture as published": published_game,
+    "gaussian-mixture-as-published": published_game,
     **{f"{name} (pure)": _pure_game(name) for name in PURE},
 }

@@ -291,7 +291,7 @@ class Central:
             releases=releases,
             trust=TRUST,
             accountant=found.accountant if found else "none",
-            program=f"{program.name} {program.version}",
+            program=f"{program.written_name} {program.version}",
             program_digest=program.digest,
             schema_digest=schema.digest,
             subject="",

@@ -12,6 +12,8 @@ from tacit.errors import AuditFailed, UsageError
 
 __all__ = ["audit"]
 
+PURE = " (pure)"  # of a target: the same game under a promise without delta
+
 
 @click.command()
 @click.argument("target")
@@ -26,7 +28,7 @@ def audit(target: str, trials: int | None, as_json: bool) -> None:
     probability one in a million. It must stay within the claim, and the same game must catch half
     the noise; how probable that was is stated as its power.
     """
-    targets = _targets()
+    targets, target = _targets(), _current(target)
     if target != "all" and target not in targets:
         raise UsageError(f"there is no target {target!r}; there are: {', '.join(targets)}, all.")
     names = _each_once(targets) if target == "all" else {target: []}
@@ -38,6 +40,14 @@ def audit(target: str, trials: int | None, as_json: bool) -> None:
     failed = [entry["target"] for entry in found if not (entry["passed"] and entry["teeth"])]
     if failed:
         fail(AuditFailed(f"not as claimed: {', '.join(failed)}."))
+
+
+def _current(target: str) -> str:
+    """A target by its name of today: `itemsets (pure)` is `frequent-itemsets (pure)`."""
+    from tacit.program_names import current_name
+
+    name = target.removesuffix(PURE)
+    return current_name(name) + target[len(name) :]
 
 
 class _Target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.crypto.signing import fingerprint
+from tacit.program_names import current_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +58,7 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
 
 def _summary(study: Study) -> str:
     chosen, part = study.chosen, study.take_part
-    what = f"{chosen.name}, version {chosen.version}"
+    what = f"{current_name(chosen.name)}, version {chosen.version}"
     if study.consortium is not None:
         terms = study.consortium
         return (

@@ -11,6 +11,7 @@ import click
 
 from tacit.cli.output import fail, json_option, people, print_document
 from tacit.errors import CertificateInvalid, InputError, UsageError
+from tacit.program_names import shown_program
 
 if TYPE_CHECKING:
     from tacit.privacy.certificate import Certificate, Participation, Verdict
@@ -158,7 +159,7 @@ def _explain(
         answers = _count(len(central.answers), "answer")
         table.add_row("recomputed", f"ε = {verdict.central:.6g} from {answers} of each person")
         table.add_row("only if", central.assumption)
-    table.add_row("program", certificate.program)
+    table.add_row("program", shown_program(certificate.program))
     if certificate.participation is not None:
         table.add_row("took part", _took_part(certificate, certificate.participation))
     if certificate.witnesses:

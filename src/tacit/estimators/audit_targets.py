@@ -17,10 +17,10 @@ PROGRAMS = {
     "LogisticRegression": "logistic",
     "LinearRegression": "linear-regression",
     "KMeans": "k-means",
-    "GaussianMixture": "gaussian mixture",
+    "GaussianMixture": "gaussian-mixture",
     "NaiveBayes": "naive-bayes",
     "PCA": "pca",
-    "FrequentItemsets": "itemsets",
+    "FrequentItemsets": "frequent-itemsets",
     "Scaler": "quantiles",
     "Imputer": "quantiles",
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tacit import notebook
 from tacit.crypto.signing import fingerprint
+from tacit.program_names import shown_program
 
 if TYPE_CHECKING:
     from tacit.privacy.certificate import Certificate, Verdict
@@ -16,7 +17,7 @@ __all__ = ["certificate_html", "certificate_text", "verdict_html", "verdict_text
 def certificate_text(certificate: Certificate) -> str:
     state = "" if certificate.promise_holds else ", the promise does NOT hold"
     return (
-        f"<Certificate of {certificate.program!r}: {certificate.promise}, "
+        f"<Certificate of {shown_program(certificate.program)!r}: {certificate.promise}, "
         f"{_releases(certificate)}{state}, {_signed(certificate)}>"
     )
 
@@ -28,7 +29,7 @@ def certificate_html(certificate: Certificate) -> str:
     rows = [
         ("promise", str(certificate.promise)),
         ("does it hold?", holds),
-        ("of", certificate.program),
+        ("of", shown_program(certificate.program)),
         ("who is trusted", certificate.trust),
         ("releases", f"{_releases(certificate)}, counted by {certificate.accountant}"),
         ("signed", _signed(certificate)),

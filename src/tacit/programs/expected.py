@@ -373,10 +373,10 @@ _RULES = {
     "k-means": _Rule(
         _kmeans, "inertia, relative to that without privacy:", "one centre at the mean", 0.4, 1.0
     ),
-    "gaussian mixture": _Rule(
+    "gaussian-mixture": _Rule(
         _mixture, "noise on a covariance, relative to it:", "a uniform density", 0.25, 0.0
     ),
-    "itemsets": _Rule(
+    "frequent-itemsets": _Rule(
         _itemsets, "least support that can be told from noise:", "listing nothing", 0.0, 0.0
     ),
     "histogram": _Rule(

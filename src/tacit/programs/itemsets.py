@@ -52,7 +52,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
                     them: far closer on average, but biased; the model's `trust` tells how far
     """
 
-    name = "itemsets"
+    name = "frequent-itemsets"
     states = (ItemsetsState,)
     models = (Itemsets,)
 

@@ -108,7 +108,7 @@ class Mixture(Program[MixtureState, MixtureModel]):
     floor         the least variance in any direction
     """
 
-    name = "gaussian mixture"
+    name = "gaussian-mixture"
     states: ClassVar[tuple[type[Any], ...]] = (MixtureState,)
     models = (MixtureModel,)
 

@@ -59,7 +59,7 @@ class PublishedMixture(Mixture):
                     can be, which shows what the separate releases alone cost
     """
 
-    name = "gaussian mixture as published"
+    name = "gaussian-mixture-as-published"
     states = (PublishedState,)
 
     def __init__(

@@ -69,7 +69,7 @@ def model_bytes(model: Any, program: Learner, schema: Schema) -> bytes:
             "that made it; a program of your own lists its dataclasses in `models`."
         )
     about = {
-        "program": program.name,
+        "program": program.written_name,
         "version": program.version,
         "settings": plain_settings(program),
         # Read back once: a bound that was given as 0 is 0.0 then, as it is in a schema from a file.

@@ -243,6 +243,15 @@ class Learner(ABC):
     # All that `remarks` may say, for whoever checks a certificate without its model.
     may_remark: ClassVar[tuple[str, ...]] = ()
 
+    # Set by the registry alone, where what was agreed calls it by a former name.
+    _written_name: str | None = None
+
+    @property
+    def written_name(self) -> str:
+        """Its name in files, certificates and digests: that of today, unless what was agreed has a
+        former one, which nobody may change (`tacit.program_names`)."""
+        return self._written_name or self.name
+
     def encoder(self, schema: Schema) -> Encoder:
         """How records become vectors; the default maps numbers to [−1, 1]."""
         return Encoder(schema, interval="symmetric")
@@ -272,7 +281,7 @@ class Learner(ABC):
     def digest(self) -> str:
         """SHA-256 of name and settings, for certificates."""
         settings = {name: repr(value) for name, value in self.settings().items()}
-        return digest({"name": self.name, "settings": settings})
+        return digest({"name": self.written_name, "settings": settings})
 
 
 class Program(Learner, Generic[S, M]):

@@ -77,7 +77,7 @@ class Ranged(Program[Any, M]):
     """
 
     def __init__(self, program: Program[Any, M], uniform: bool = False) -> None:
-        if program.name == "itemsets":
+        if program.name == "frequent-itemsets":
             raise SchemaError(
                 "frequent itemsets are of categories and bins: give every number edges."
             )
@@ -89,6 +89,10 @@ class Ranged(Program[Any, M]):
     @property
     def name(self) -> str:  # type: ignore[override]
         return self.program.name
+
+    @property
+    def written_name(self) -> str:
+        return self.program.written_name
 
     @property
     def version(self) -> int:  # type: ignore[override]

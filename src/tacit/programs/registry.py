@@ -7,17 +7,19 @@ package offers programs by entry points of the group "tacit.programs" in its pyp
     [project.entry-points."tacit.programs"]
     score-histogram = "my_package.scores:ScoreHistogram"
 
-It cannot take a name that tacit has: an agreed name means the same on every machine.
+It cannot take a name that tacit has or had: an agreed name means the same on every machine.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tacit.errors import Refused
+from tacit.program_names import FORMERLY, PATTERN, current_name
 from tacit.programs.program import Learner, Program
 from tacit.programs.settings import built
 
@@ -27,10 +29,10 @@ GROUP = "tacit.programs"
 # `Ranges` is not here: it reads numbers before there are bounds, and a study's schema has them.
 OWN = {
     "averaged-logistic": "tacit.programs.averaging:AveragedLogistic",
-    "gaussian mixture": "tacit.programs.mixture:Mixture",
-    "gaussian mixture as published": "tacit.programs.mixture_published:PublishedMixture",
+    "gaussian-mixture": "tacit.programs.mixture:Mixture",
+    "gaussian-mixture-as-published": "tacit.programs.mixture_published:PublishedMixture",
     "histogram": "tacit.programs.histogram:Histogram",
-    "itemsets": "tacit.programs.itemsets:FrequentItemsets",
+    "frequent-itemsets": "tacit.programs.itemsets:FrequentItemsets",
     "k-means": "tacit.programs.kmeans:KMeans",
     "linear-regression": "tacit.programs.linear:LinearRegression",
     "logistic": "tacit.programs.logistic:Logistic",
@@ -77,9 +79,12 @@ def learner_named(
     """What is installed under this name, with settings as plain data (settings.py). `to_read`: a
     model that is there already, which may be of an earlier version that this one reads.
 
+    Under a former name it is the program of today, and what it writes still has that name.
+
     Refused if it, or this version of it, is not installed; UsageError if it does not take these
     settings.
     """
+    written, name = name, current_name(name)
     if name not in OWN and name not in _offered():
         known = ", ".join(sorted([*OWN, *_offered()]))
         raise Refused(
@@ -94,7 +99,14 @@ def learner_named(
             f"{kind.version} is installed here. Install the release that has it, or agree on "
             f"version {kind.version}: models of different versions are not comparable."
         )
-    return built(kind, settings or {})
+    found = built(kind, settings or {})
+    return found if written == name else _called(found, written)
+
+
+def _called(learner: Learner, written: str) -> Learner:
+    found = copy.copy(learner)
+    found._written_name = written
+    return found
 
 
 def _own(name: str) -> type[Learner]:
@@ -107,7 +119,7 @@ def _offered() -> dict[str, list[EntryPoint]]:
     """What other packages offer, by name, without importing it."""
     found: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
-        if point.name not in OWN:
+        if point.name not in OWN and point.name not in FORMERLY:
             found.setdefault(point.name, []).append(point)
     return found
 
@@ -135,5 +147,10 @@ def _foreign(name: str) -> type[Learner]:
         raise Refused(
             f"{points[0].value} is offered as program {name!r} but calls itself otherwise: its "
             "entry point must have its name."
+        )
+    if not PATTERN.fullmatch(name):
+        raise Refused(
+            f"{points[0].value} is offered as program {name!r}: names of programs are in lower "
+            "case, with hyphens between words, such as score-histogram. Rename it."
         )
     return kind

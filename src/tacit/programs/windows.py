@@ -69,6 +69,7 @@ class Accumulating(Program[Accumulated, M]):
         _check(windows)
         self._program, self._windows = program, windows
         self.name, self.version = program.name, program.version  # type: ignore[misc]
+        self._written_name = program._written_name
         self.may_remark = program.may_remark  # type: ignore[misc]
         self.models, self.promise_holds = program.models, program.promise_holds  # type: ignore[misc]
 

@@ -64,10 +64,10 @@ MIXED = {**NUMBERS, "group": GROUP}
 ITEMS = {"group": GROUP, "other": GROUP}
 _EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "averaged-logistic": ({"penalty": 0.1}, {**NUMBERS, "ill": YES_NO}),
-    "gaussian mixture": ({"components": 2, "rounds": 2}, NUMBERS),
-    "gaussian mixture as published": ({"components": 2, "rounds": 2}, NUMBERS),
+    "gaussian-mixture": ({"components": 2, "rounds": 2}, NUMBERS),
+    "gaussian-mixture-as-published": ({"components": 2, "rounds": 2}, NUMBERS),
     "histogram": ({"bins": 2}, MIXED),
-    "itemsets": ({"max_length": 2}, ITEMS),
+    "frequent-itemsets": ({"max_length": 2}, ITEMS),
     "k-means": ({"clusters": 2, "rounds": 2}, NUMBERS),
     "linear-regression": ({}, {**MIXED, "cost": {**NUMBER, "role": "label"}}),
     "logistic": ({}, {**MIXED, "ill": YES_NO}),

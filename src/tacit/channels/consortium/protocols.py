@@ -136,7 +136,7 @@ def _certificate(
         releases=terms.releases,
         trust=terms.trust if certificate_format == FORMAT else terms.trust_before,
         accountant=terms.accountant,
-        program=f"{averaged.name} {averaged.version}",
+        program=f"{averaged.written_name} {averaged.version}",
         program_digest=averaged.digest,
         schema_digest=study.schema.digest,
         subject=subject,

@@ -86,7 +86,7 @@ def certified(
         releases=releases,
         trust=TRUST,
         accountant=cost(releases, promise.delta, promise.adjacency).accountant,
-        program=f"{learner.name} {learner.version}",
+        program=f"{learner.written_name} {learner.version}",
         program_digest=learner.digest,
         schema_digest=schema.digest,
         subject=digest(model),

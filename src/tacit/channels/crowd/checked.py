@@ -42,7 +42,7 @@ def check_crowd(proposal: Proposal, model: bytes, text: str | bytes) -> Certific
             certificate.accountant,
             cost(releases, wanted.delta, wanted.adjacency).accountant,
         ),
-        "program": (certificate.program, f"{learner.name} {learner.version}"),
+        "program": (certificate.program, f"{learner.written_name} {learner.version}"),
         "program's digest": (certificate.program_digest, learner.digest),
         "promise_holds": (
             certificate.promise_holds,

@@ -97,7 +97,7 @@ def certified(
         releases=releases,
         trust=trust_of(study),
         accountant=found.accountant if found else "none",
-        program=f"{program.name} {program.version}",
+        program=f"{program.written_name} {program.version}",
         program_digest=program.digest,
         schema_digest=study.schema.digest,
         subject=subject,

@@ -198,7 +198,9 @@ def local_study(
         question="-",
         rounds=planned_rounds(program, schema, promise, windows),
         online=None if windows is None else Online(windows=windows),
-        chosen=Chosen(name=program.name, version=program.version, settings=_stated(program)),
+        chosen=Chosen(
+            name=program.written_name, version=program.version, settings=_stated(program)
+        ),
         promise=promise,
         take_part=TakePart(minimum=1, maximum=holders, records=LARGEST_HOLDING),
         deadlines=Deadlines(gather=FAR, round=FAR),

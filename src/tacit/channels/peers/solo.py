@@ -83,7 +83,7 @@ def _certificate(pact: Pact, terms: JointTerms, model: bytes, secure: bool) -> C
         releases=terms.releases,
         trust=TRUST,
         accountant=terms.accountant,
-        program=f"{averaged.name} {averaged.version}",
+        program=f"{averaged.written_name} {averaged.version}",
         program_digest=averaged.digest,
         schema_digest=pact.schema.digest,
         subject=digest(model),

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tacit.privacy.policy.trust import Trust, most_parts, noise_choice, trusted
 from tacit.privacy.promise import Promise, Unit
+from tacit.program_names import current_name
 
 __all__ = ["Asked", "Broken", "Rules", "Totals", "exact", "says_whose", "shown_person"]
 
@@ -116,8 +117,9 @@ class Rules:
             )
 
     def _what(self, asked: Asked, promise: Promise) -> Iterator[Broken]:
-        if self.programs is not None and asked.program not in self.programs:
-            yield Broken("programs", _some([asked.program]), _some(self.programs), _CHANGE)
+        program = current_name(asked.program)
+        if self.programs is not None and program not in map(current_name, self.programs):
+            yield Broken("programs", _some([program]), _some(self.programs), _CHANGE)
         if self.columns is not None:
             names = ("columns without names",) if asked.columns is None else asked.columns
             extra = [name for name in names if name not in self.columns]
