@@ -32,6 +32,7 @@ LOOKS = (
     ("study status study.toml", 3),
     ("study status study.toml --key hospital", 3),
     ("verify pca.safetensors", 0),
+    ("show pca.safetensors", 0),
     ("predict pca.safetensors table.csv", 0),
     ("data list", 0),
     ("data check table.csv --schema schema.toml", 0),

@@ -31,6 +31,7 @@ COMMANDS = {
     "restore": ("tacit.cli.backup:restore", "Put such a copy back, soundly."),
     "verify": ("tacit.cli.verify:verify", "Recompute a certificate and check its signature."),
     "predict": ("tacit.cli.predict:predict", "Use a model on the records of a file."),
+    "show": ("tacit.cli.show:show", "What a model says, with its noise."),
     "audit": ("tacit.cli.audit:audit", "Play the distinguishing game against a mechanism."),
     "bench": ("tacit.cli.bench:bench", "Side-by-side measurements, printed as ratios."),
     "data": ("tacit.cli.data:data", "Data sets and schemas: list, fetch, describe."),

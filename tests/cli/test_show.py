@@ -1,0 +1,234 @@
+"""`tacit show`: what every model says, with the noise that its certificate tells of."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit import Promise
+from tacit.channels.central import Central
+from tacit.cli.main import main
+from tacit.crypto.prg import SeededRandomness
+from tacit.data import Schema
+from tacit.data.records import ArrayRecords
+from tacit.programs.files import to_bytes
+from tacit.programs.histogram import Histogram
+from tacit.programs.linear import LinearRegression
+from tacit.programs.model_file import SavedModel, load_model, model_bytes, save_model
+from tacit.programs.pca import PCA
+from tacit.programs.registry import OWN
+from tacit.programs.shown import Noise, Number
+from tacit.programs.shown_models import SHOWN, tables_of
+
+KEPT = Path(__file__).parent.parent / "fixtures" / "0.1"
+MODELS = sorted(str(path.relative_to(KEPT)) for path in KEPT.rglob("*.safetensors"))
+SCHEMA = Schema.from_dict(
+    {
+        "columns": {
+            "a": {"type": "number", "bounds": [0, 10]},
+            "b": {"type": "number", "bounds": [-1, 1]},
+            "y": {"type": "number", "bounds": [0, 1], "role": "label"},
+        }
+    }
+)
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(["show", *map(str, words)])
+        printed = capsys.readouterr()
+        assert isinstance(left.value.code, int)
+        return left.value.code, printed.out, printed.err
+
+    return run
+
+
+def test_every_program_has_its_function() -> None:
+    assert set(SHOWN) == set(OWN)
+
+
+def numbers(document: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = [row for table in document["tables"] for row in table["rows"]]
+    return [cell for row in rows for cell in row if isinstance(cell, dict)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kept_model_of_every_channel(name: str, show: Run) -> None:
+    code, out, _ = show(KEPT / name)
+    assert code == 0
+    assert out
+    code, out, _ = show(KEPT / name, "--records", 500, "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["program"] in OWN
+    found = numbers(document)
+    assert found
+    assert all(cell["value"] is not None for cell in found)
+    if document["program"] in ("tabulated-bayes", "partition-ensemble"):
+        assert any("±" in table["note"] for table in document["tables"])
+    else:
+        assert all(cell["noise"] is not None for cell in found)
+
+
+def test_noise_of_counts_is_that_of_the_release(tmp_path: Path, show: Run) -> None:
+    schema = Schema.from_dict({"columns": {"a": {"type": "category", "categories": ["x", "y"]}}})
+    program, records = Histogram(), ArrayRecords(np.eye(2)[[0, 0, 1]])
+    outcome = Central().run(program, records, schema, Promise(0.5))
+    saved = SavedModel(outcome.model, program, schema)
+    (table,) = tables_of(saved, Noise(outcome.certificate))
+    cell = table.rows[0][1]
+    assert isinstance(cell, Number)
+    assert cell.kind == "standard error"
+    assert cell.noise == pytest.approx(math.sqrt(2) / 0.5, rel=0.01)  # Laplace of scale 1/ε
+    exact = Central().run(program, records, schema, Promise(math.inf))
+    (table,) = tables_of(saved, Noise(exact.certificate))
+    assert [row[1].noise for row in table.rows] == [0, 0]  # type: ignore[union-attr]
+    save_model(tmp_path / "m", outcome.model, program, schema)
+    code, out, err = show(tmp_path / "m")
+    assert code == 0
+    assert "± ?" in out
+    assert "its noise is not known" in err
+
+
+def test_noise_of_several_servers_parts_windows_and_samples_adds_up() -> None:
+    path = KEPT / "commands/federation/results/kept-commands.safetensors"
+    from tacit.privacy.certificate import Certificate
+
+    read = Certificate.from_json(path.with_name(f"{path.name}.certificate.json").read_text())
+    one = replace(read, witnesses=())
+    alone, both = Noise(one).longest(), Noise(read).longest()
+    assert alone is not None
+    assert both == pytest.approx(alone * math.sqrt(2))
+    (release,) = read.releases
+    windows = replace(one, releases=(replace(release, part="1"), replace(release, part="2")))
+    assert Noise(windows).longest() == pytest.approx(alone * math.sqrt(2))
+
+
+def test_bounds_hold_on_what_noise_did(tmp_path: Path) -> None:
+    """To first order and for one standard deviation: three of them leave room for chance."""
+    generator = np.random.default_rng(4)
+    X = generator.uniform(-1, 1, (4000, 2))
+    y = np.clip(0.5 + 0.2 * X[:, 0] - 0.1 * X[:, 1], 0, 1)
+    for program in (LinearRegression(), PCA()):
+        labels = y if isinstance(program, LinearRegression) else None
+        schema = SCHEMA
+        if labels is None:
+            schema = Schema(columns=SCHEMA.columns[:2])
+        records, said = ArrayRecords(X, labels), []
+        for promise in (Promise(1.0, 1e-6), Promise(math.inf)):
+            channel = Central(randomness=SeededRandomness("shown"))
+            outcome = channel.run(program, records, schema, promise)
+            saved = SavedModel(outcome.model, program, schema)
+            said.append(tables_of(saved, Noise(outcome.certificate)))
+        for noisy, exact in zip(*said, strict=True):
+            for ours, theirs in zip(noisy.rows, exact.rows, strict=True):
+                for one, other in zip(ours, theirs, strict=True):
+                    if isinstance(one, Number) and isinstance(other, Number):
+                        assert one.noise is not None
+                        assert abs(one.value - other.value) <= 3 * one.noise
+
+
+def test_centres_are_in_their_own_units(show: Run) -> None:
+    """Those of the kept model are of columns from −1 to 1, which is what they are encoded to."""
+    saved = load_model(KEPT / "central/k-means.safetensors")
+    (table,) = tables_of(saved, Noise(None))
+    first = [cell.value for cell in table.rows[0] if isinstance(cell, Number)][1:]
+    low, high = np.array([c.bounds for c in saved.schema.features], dtype=float).T
+    np.testing.assert_allclose(first, low + (saved.model.centres[0] + 1) / 2 * (high - low))
+
+
+def test_a_picture(tmp_path: Path, show: Run) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("histogram", "k-means", "itemsets-of-a-table"):
+        out = tmp_path / f"{name}.png"
+        code, _, err = show(KEPT / f"central/{name}.safetensors", "--plot", out)
+        assert code == 0, err
+        assert out.read_bytes().startswith(b"\x89PNG")
+    copy = tmp_path / "copy"
+    shutil.copy(KEPT / "central/histogram.safetensors", copy)
+    code, _, err = show(copy, "--plot", copy)
+    assert code == 2
+    assert "overwrite" in err
+
+
+# ── hostile files ──
+
+
+def test_a_certificate_of_another_model_is_refused(tmp_path: Path, show: Run) -> None:
+    shutil.copy(KEPT / "central/pca.safetensors", tmp_path / "m")
+    other = KEPT / "central/histogram.safetensors.certificate.json"
+    shutil.copy(other, tmp_path / "m.certificate.json")
+    assert show(tmp_path / "m")[0] == 6
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("central")])
+def test_arrays_that_do_not_fit_are_refused_by_place(name: str, tmp_path: Path, show: Run) -> None:
+    """Every array of every model, emptied, made longer, or full of what is no number: a refusal
+    that names the file, or what is there; never a fault."""
+    saved = load_model(KEPT / name)
+    about = json.loads(_metadata((KEPT / name).read_bytes()))["about"]
+    bad = tmp_path / "bad"
+    for field, value in vars_of(saved.model).items():
+        if not isinstance(value, np.ndarray):
+            continue
+        for wrong in (
+            value[:0],
+            np.concatenate([value, value]),
+            np.full_like(value, _worst(value)),
+        ):
+            try:
+                model = replace(saved.model, **{field: wrong})
+            except Exception:  # its own checks: then no file holds it
+                continue
+            bad.write_bytes(to_bytes(model, about))
+            code, out, err = show(bad, "--json")
+            assert code in (0, 3), (field, err)
+            if code == 3:
+                assert str(bad) in err
+            else:
+                json.loads(out, parse_constant=lambda text: pytest.fail(text))
+
+
+def _worst(value: np.ndarray[Any, Any]) -> Any:
+    return np.nan if value.dtype.kind == "f" else np.iinfo(value.dtype).max
+
+
+def vars_of(model: Any) -> dict[str, Any]:
+    return {name: getattr(model, name) for name in model.__dataclass_fields__}
+
+
+def _metadata(data: bytes) -> str:
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return str(header["__metadata__"]["tacit"])
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 64, b'{"a": 1}', b"\x89PNG"])
+def test_what_is_no_model_is_refused(data: bytes, tmp_path: Path, show: Run) -> None:
+    (tmp_path / "none").write_bytes(data)
+    code, out, err = show(tmp_path / "none")
+    assert (code, out) == (3, "")
+    assert str(tmp_path / "none") in err
+    assert show(tmp_path / "absent")[0] == 3
+
+
+def test_names_do_not_act_on_a_terminal(tmp_path: Path, show: Run) -> None:
+    name = "a\x1b[2J[bold]$x$"
+    schema = Schema.from_dict({"columns": {"c": {"type": "category", "categories": [name, "b"]}}})
+    program = Histogram()
+    model = Central().run(program, ArrayRecords(np.eye(2)), schema, Promise(1.0)).model
+    (tmp_path / "m").write_bytes(model_bytes(model, program, schema))
+    code, out, _ = show(tmp_path / "m")
+    assert code == 0
+    assert "\x1b[2J" not in out
+    assert "[bold]$x$" in out
