@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from tacit.cli.main import main
 from tacit.data import Schema
 from tacit.errors import UsageError
 from tacit.estimators import LogisticRegression
@@ -70,7 +72,7 @@ def test_what_nobody_can_choose_spends_nothing() -> None:
         LogisticRegression(features="splines").fit(*bent(50))
 
 
-def test_saved_and_read_again(tmp_path: Path) -> None:
+def test_saved_and_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X, y = bent(2000)
     model = LogisticRegression(features="auto", bounds=(0, 10), random_state=4).fit(X, y)
     model.save(tmp_path / "model")
@@ -81,6 +83,13 @@ def test_saved_and_read_again(tmp_path: Path) -> None:
     assert np.array_equal(model.predict_proba(far), model.predict_proba(np.clip(far, 0, 10)))
     saved = load_model(tmp_path / "model")
     assert saved.program.settings()["features"] == "auto"
+    rows = "\n".join(["x0,x1,x2", *(",".join(map(repr, row)) for row in X[:20].tolist())])
+    (tmp_path / "records.csv").write_text(rows + "\n")
+    with pytest.raises(SystemExit) as left:
+        main(["predict", str(tmp_path / "model"), str(tmp_path / "records.csv"), "--json"])
+    assert left.value.code == 0
+    said = [row[1] for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert said == model.predict(X[:20]).tolist()
 
 
 def test_tables_with_gaps_and_categories() -> None:

@@ -171,7 +171,9 @@ def checked_features(features: object) -> Features:
 
 def _roles(schema: Schema) -> tuple[int, ...]:
     found: list[int] = []
-    for column, place in layout(schema):
+    # What bounds are, and whether they are known yet, makes no difference.
+    blank = schema.with_ranges({column.name: (-1.0, 1.0, False) for column in schema.private})
+    for column, place in layout(blank):
         width = place.stop - place.start
         if column.is_number and column.edges is None:
             found += [NUMBER] if width == 1 else [NUMBER_OR_MISSING, AS_IS]

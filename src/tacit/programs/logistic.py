@@ -231,6 +231,10 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
         holds = calibration_holds(state)
         return LogisticModel.of(coef, intercept, state.classes, state.encoding, holds)
 
+    def sees(self, schema: Schema) -> str:
+        encoding = encoding_for(self.features, schema)
+        return "" if encoding is None else SEEN[encoding.kind]
+
     def remarks(self, model: LogisticModel) -> tuple[str, ...]:
         seen = () if model.features is None else (SEEN[model.features],)
         return (*seen, UNCALIBRATED) if model.calibrated is False else seen
