@@ -280,6 +280,17 @@ def test_show_explains(tacit: Any, written: Path) -> None:
     assert "made-up" not in result.out
 
 
+def test_show_names_the_settings(tacit: Any) -> None:
+    assert tacit("new", "study.toml", *flags(set="features=auto")).code == 0
+    result = tacit("show", "study.toml", "--quick")
+    assert 'logistic, version 2, features = "auto", at most 110 rounds' in result.out
+    seen = tacit("show", "study.toml", "--quick", "--json").document["seen"]
+    assert seen.startswith("It sees each number as a curve")
+    assert seen in result.out
+    wrong = tacit("new", "other.toml", *flags(set="features=splines"))
+    assert (wrong.code, "'bins' or 'curves'" in wrong.err) == (2, True)
+
+
 def test_show_estimates_the_loss(tacit: Any, written: Path) -> None:
     result = tacit("show", "study.toml", "--records", "50", "--json")
     assert result.code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from tacit.crypto.signing import fingerprint
@@ -29,6 +30,8 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
         f"digest     {study.digest}",
         f"signed by  {author}",
     )
+    if explanation.seen:
+        _say(console, explanation.seen)
     _heading(console, "What is promised")
     _say(console, explanation.promise, explanation.trust)
     _heading(console, "Who sees what")
@@ -58,7 +61,8 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
 
 def _summary(study: Study) -> str:
     chosen, part = study.chosen, study.take_part
-    what = f"{current_name(chosen.name)}, version {chosen.version}"
+    named = [f"{name} = {json.dumps(value)}" for name, value in sorted(chosen.settings.items())]
+    what = ", ".join([current_name(chosen.name), f"version {chosen.version}", *named])
     if study.consortium is not None:
         terms = study.consortium
         return (

@@ -12,6 +12,7 @@ from tacit.errors import CalibrationWarning
 from tacit.estimators.arrays import validate_data
 from tacit.estimators.certified import frozen
 from tacit.estimators.classifier import PrivateClassifier
+from tacit.programs.encodings import checked_features
 from tacit.programs.logistic import Logistic as Program
 from tacit.programs.logistic_model import UNCALIBRATED, LogisticModel
 
@@ -23,13 +24,48 @@ TOLERANCE = 1e-4  # without privacy: that of scikit-learn
 class LogisticRegression(PrivateClassifier):
     """Logistic regression by noisy gradients, with nothing to tune; two classes or more.
 
-    Parameters: `tacit.estimators.classifier.PrivateClassifier`.
+    Parameters: `tacit.estimators.classifier.PrivateClassifier`, and
+
+    features   how numbers are seen: "raw" as they are; as smooth "curves"; in "bins", by steps;
+               "auto": as curves, where there are numbers that a schema does not cut into bins. No
+               choice depends on records, so none costs anything
     """
 
     _program_type = Program
 
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        features: str = "raw",
+        bounds: Any = None,
+        schema: Any = None,
+        classes: Any = None,
+        adjacency: str = "add-remove",
+        ledger: Any = None,
+        dataset: str = "data",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            bounds=bounds,
+            schema=schema,
+            classes=classes,
+            adjacency=adjacency,
+            ledger=ledger,
+            dataset=dataset,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.features = features
+
     def _new_program(self) -> Program:
-        return Program(tolerance=TOLERANCE)
+        return Program(tolerance=TOLERANCE, features=checked_features(self.features))
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """X with labels y; or a table with the schema's label column, alone."""
@@ -52,13 +88,23 @@ class LogisticRegression(PrivateClassifier):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """In the units of X: with `intercept_`, what decision_function says within the bounds."""
+        self._refuse_unless_raw("coef_")
         slope, _ = self._affine()
         return frozen(self.model_.coef * slope)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
+        self._refuse_unless_raw("intercept_")
         _, offset = self._affine()
         return frozen(self.model_.intercept + self.model_.coef @ offset)
+
+    def _refuse_unless_raw(self, name: str) -> None:
+        seen = self.model_.features
+        if seen is not None:
+            raise AttributeError(
+                f"a model that sees numbers as {seen} has no {name} in the units of X: see "
+                'model_.coef, or fit with features = "raw".'
+            )
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         vectors = self._encoded(X)

@@ -60,6 +60,12 @@ def to_sklearn(model: Any) -> Any:
 def _logistic(model: LogisticModel) -> Any:
     from sklearn.linear_model import LogisticRegression
 
+    if model.features is not None:
+        raise UsageError(
+            f"this model sees numbers as {model.features}, and scikit-learn's takes them as they "
+            "are. Use the model itself (tacit predict, or SavedModel.predict), or fit it with "
+            'features = "raw".'
+        )
     width = model.coef.shape[1]
     return _fitted(
         LogisticRegression(),

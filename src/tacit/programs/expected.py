@@ -227,7 +227,10 @@ def _logistic(asked: _Asked, records: int) -> Expectation:
     """Gradients of all rounds add up: so does their noise, less than they do. Weights that point
     off the truth by an angle θ tell classes apart as if these were cos θ as far from each other."""
     gradient = asked.noise["gradient"]
-    whole = gradient.deviation / gradient.bound * math.sqrt(gradient.length / gradient.count)
+    encoding, length = asked.first.encoding, float(gradient.length)
+    if encoding is not None:  # short coordinates bring less noise into a score
+        length *= encoding.effective / encoding.width
+    whole = gradient.deviation / gradient.bound * math.sqrt(length / gradient.count)
     off = 10.0 * whole / records  # a mean gradient is about a tenth of its clip
     return _told_apart(SEPARATION / 2 / math.hypot(1.0, off))
 

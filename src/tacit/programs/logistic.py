@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Adjacency, Promise
 from tacit.programs.cells import Cells
 from tacit.programs.contributions import Contribution, Products
+from tacit.programs.encodings import Features, checked_features, encoding_for
 from tacit.programs.features import Whole
 from tacit.programs.logistic_calibration import (
     LARGEST_SCORE,
@@ -40,7 +42,7 @@ from tacit.programs.logistic_exact import (
     with_constant,
 )
 from tacit.programs.logistic_gradient import gradients, lengths, quantised
-from tacit.programs.logistic_model import UNCALIBRATED, LogisticModel
+from tacit.programs.logistic_model import SEEN, UNCALIBRATED, LogisticModel
 from tacit.programs.logistic_state import STEP, Learning
 from tacit.programs.logistic_steps import (
     calibrated,
@@ -65,43 +67,63 @@ BINS = 24  # of lengths, half an octave each: down to a 4,000th of the largest
 
 
 class Logistic(Program["Learning | Exact", LogisticModel]):
-    """penalty and tolerance matter only without privacy: see logistic.md for the objective."""
+    """penalty and tolerance matter only without privacy: see logistic.md for the objective.
+
+    features   how numbers are seen (encodings.py): "raw" as they are, as "curves" or in "bins";
+               "auto": as curves, where there are numbers
+    """
 
     name = "logistic"
     version = 2  # 1 did not calibrate
     reads = (1,)
     states = (Learning, Exact)
     models = (LogisticModel,)
-    may_remark = (UNCALIBRATED,)
+    may_remark = (*SEEN.values(), UNCALIBRATED)
 
-    def __init__(self, penalty: float = 1.0, tolerance: float = 1e-5) -> None:
+    def __init__(
+        self, penalty: float = 1.0, tolerance: float = 1e-5, features: Features = "raw"
+    ) -> None:
         if not (penalty > 0 and tolerance > 0):
             raise UsageError("penalty and tolerance must be above 0.")
         self.penalty, self.tolerance = penalty, tolerance
+        self.features = checked_features(features)
+
+    def settings(self) -> dict[str, Any]:
+        """Raw features are not named: studies and models from before there was a choice have them,
+        and keep their bytes."""
+        found = super().settings()
+        return {k: v for k, v in found.items() if (k, v) != ("features", "raw")}
 
     def init(self, schema: Schema, promise: Promise) -> Learning | Exact:
         classes = _classes(schema)
         encoder = self.encoder(schema)
-        shape = (encoder.width + 1, 1 if len(classes) == 2 else len(classes))
+        encoding = encoding_for(self.features, schema)
+        width = encoder.width if encoding is None else encoding.width
+        shape = (width + 1, 1 if len(classes) == 2 else len(classes))
         if not promise.is_private and not self._windows:
-            return Exact.start(classes, shape, self.penalty, self.tolerance)
+            return Exact.start(classes, shape, self.penalty, self.tolerance, encoding)
         norm = norm_for(promise)
+        top = [encoder.bound(norm), encoder.bound(Norm.L2)]
+        if encoding is not None:
+            top = [encoding.bound(*one) for one in zip((norm, Norm.L2), top, strict=True)]
         return Learning(
             classes,
             norm.value,
-            (encoder.bound(norm), encoder.bound(Norm.L2)),
+            (top[0], top[1]),
             _noise(promise),
             promise.epsilon / _replaced(promise),
             weights=np.zeros(shape),
             velocity=np.zeros(shape),
             gradient=np.zeros(shape),
             average=np.zeros(shape),
-            centre=np.zeros(encoder.width),
+            centre=np.zeros(width),
             shift=np.zeros(shape[1]),
             settled=np.zeros(1 + shape[1]),
             seen=np.zeros(length(shape[1])),
             stage="count" if self._windows else "size",
             windows=self._windows,
+            features=None if encoding is None else encoding.kind,
+            roles=None if encoding is None else encoding.roles,
         )
 
     def windowed(self, windows: int) -> Logistic:
@@ -137,7 +159,9 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
         return None if isinstance(state, Exact) and state.done else query
 
     def prepare(self, batch: Encoded, first: Learning | Exact) -> Encoded:
-        ready = with_constant(batch.X) if isinstance(first, Exact) else quantised(batch.X)
+        encoding = first.encoding
+        X = batch.X if encoding is None else encoding.of(batch.X)
+        ready = with_constant(X) if isinstance(first, Exact) else quantised(X)
         return batch._replace(X=ready)
 
     def map(self, batch: Encoded, state: Learning | Exact, query: Query) -> Sequence[Contribution]:
@@ -200,14 +224,20 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
     def result(self, state: Learning | Exact) -> LogisticModel:
         if isinstance(state, Exact):
             coef, intercept = state.weights[:-1].T, state.weights[-1]
-            return LogisticModel(coef.copy(), intercept.copy(), state.classes)
+            return LogisticModel.of(coef.copy(), intercept.copy(), state.classes, state.encoding)
         line = settled_line(state)
         coef = line.slope * state.matrix.T
         intercept = line.offset - coef @ state.centre
-        return LogisticModel(coef, intercept, state.classes, calibration_holds(state))
+        holds = calibration_holds(state)
+        return LogisticModel.of(coef, intercept, state.classes, state.encoding, holds)
+
+    def sees(self, schema: Schema) -> str:
+        encoding = encoding_for(self.features, schema)
+        return "" if encoding is None else SEEN[encoding.kind]
 
     def remarks(self, model: LogisticModel) -> tuple[str, ...]:
-        return (UNCALIBRATED,) if model.calibrated is False else ()
+        seen = () if model.features is None else (SEEN[model.features],)
+        return (*seen, UNCALIBRATED) if model.calibrated is False else seen
 
     def predict(self, model: LogisticModel, X: Reals) -> Prediction:
         return Prediction("class", model.predict(X), model.probabilities(X))

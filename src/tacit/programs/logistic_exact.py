@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalFault
 from tacit.privacy.bound import Norm
 from tacit.programs.contributions import Contribution, Products
+from tacit.programs.encodings import Encoding, Kind, fields_of
 from tacit.programs.features import Whole
 from tacit.programs.logistic_gradient import residuals
 from tacit.programs.program import Block, Query
@@ -53,14 +54,28 @@ class Exact:
     round: int = 0
     most: int = MOST
     done: bool = False
+    features: Kind | None = None
+    roles: tuple[int, ...] | None = None
 
     @classmethod
     def start(
-        cls, classes: tuple[str, ...], shape: tuple[int, int], penalty: float, tolerance: float
+        cls,
+        classes: tuple[str, ...],
+        shape: tuple[int, int],
+        penalty: float,
+        tolerance: float,
+        encoding: Encoding | None = None,
     ) -> Exact:
-        zeros = np.zeros(shape)
-        memory = np.zeros((0, *shape))
-        return cls(classes, penalty, tolerance, zeros, zeros, zeros, memory, memory, value=1e300)
+        zeros, memory = np.zeros(shape), np.zeros((0, *shape))
+        arrays = (zeros, zeros, zeros, memory, memory)
+        features, roles = fields_of(encoding)
+        first = cls(classes, penalty, tolerance, *arrays, value=1e300)
+        return replace(first, features=features, roles=roles)
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """How records are seen; None: as they are encoded."""
+        return Encoding.known(self.features, self.roles)
 
     @property
     def asked(self) -> Reals:

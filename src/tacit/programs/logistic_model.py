@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InputError
+from tacit.programs.encodings import Encoding, Kind, fields_of
 from tacit.programs.files import OPTIONAL
 from tacit.programs.prediction import within
 
-__all__ = ["UNCALIBRATED", "LogisticModel"]
+__all__ = ["SEEN", "UNCALIBRATED", "LogisticModel"]
 
 Reals = NDArray[np.float64]
 
@@ -21,10 +23,17 @@ UNCALIBRATED = (
     "records, a larger epsilon or fewer features."
 )
 
+SEEN: dict[Kind, str] = {
+    "curves": "It sees each number as a curve: six polynomials of its place within its bounds.",
+    "bins": "It sees each number in 16 bins of equal width within its bounds.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
     """One row of `coef` per class, or a single one for two classes, in encoded features.
+
+    features, roles   how it sees records, as an `Encoding` has it; None: as they are encoded
 
     calibrated   whether its probabilities can be relied on; None where nothing is known of it
                  (without privacy, and from programs that do not measure it)
@@ -34,9 +43,35 @@ class LogisticModel:
     intercept: Reals
     classes: tuple[str, ...]
     calibrated: bool | None = field(default=None, metadata=OPTIONAL)
+    features: Kind | None = field(default=None, metadata=OPTIONAL)
+    roles: tuple[int, ...] | None = field(default=None, metadata=OPTIONAL)
+
+    def __post_init__(self) -> None:
+        if (self.features is None) is not (self.roles is None):
+            raise InputError("a model has both features and roles, or neither.")
+        encoding = self.encoding
+        if encoding is not None and self.coef.shape[1:] != (encoding.width,):
+            raise InputError("a model has other coefficients than its features ask for.")
+
+    @classmethod
+    def of(
+        cls,
+        coef: Reals,
+        intercept: Reals,
+        classes: tuple[str, ...],
+        encoding: Encoding | None,
+        calibrated: bool | None = None,
+    ) -> LogisticModel:
+        return cls(coef, intercept, classes, calibrated, *fields_of(encoding))
+
+    @property
+    def encoding(self) -> Encoding | None:
+        return Encoding.known(self.features, self.roles)
 
     def scores(self, X: Reals) -> Reals:
-        return np.asarray(within(X) @ self.coef.T + self.intercept)
+        encoding = self.encoding
+        seen = within(X) if encoding is None else encoding.of(X)
+        return np.asarray(seen @ self.coef.T + self.intercept)
 
     def predict(self, X: Reals) -> NDArray[np.int64]:
         """The class of each row, as its place in `classes`."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.bound import Norm
+from tacit.programs.encodings import Encoding, Kind
 from tacit.programs.features import FEATURE_STEP, Whole
 from tacit.programs.logistic_calibration import Line, weights_of
 from tacit.programs.logistic_gradient import View
@@ -78,7 +79,8 @@ DOUBTFUL = 1e6  # the doubt about a slope of which nothing is known
 class Learning:
     """Everything in units of a typical centred record, except what says otherwise.
 
-    classes, norm, top, noise and epsilon follow from the study; all else changes with the rounds.
+    classes, norm, top, noise, epsilon, features and roles follow from the study; all else changes
+    with the rounds.
 
     norm, reach      what contributions are clipped in, and how much longer records are in it
     top              largest length of an encoded record, in `norm` and in L2
@@ -127,6 +129,13 @@ class Learning:
     doubt: float = DOUBTFUL
     mass: float = 0.0
     windows: int = 0
+    features: Kind | None = None
+    roles: tuple[int, ...] | None = None
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """How records are seen; None: as they are encoded."""
+        return Encoding.known(self.features, self.roles)
 
     @property
     def schedule(self) -> Schedule:
@@ -168,9 +177,13 @@ class Learning:
 
     @property
     def free(self) -> int:
-        """How many weights can be chosen: of several classes, those of one follow from the rest."""
-        outputs = self.weights.shape[1]
-        return self.weights.size * (outputs - 1) // outputs if outputs > 1 else self.weights.size
+        """How many weights can be chosen: of several classes, those of one follow from the rest. A
+        coordinate that is short is followed less by a descent that stops early."""
+        outputs, whole = self.weights.shape[1], len(self.weights)
+        encoding = self.encoding
+        if encoding is not None:
+            whole = min(whole, math.ceil(encoding.effective) + 1)
+        return int(whole * max(1, outputs - 1))
 
     def noise_of(self, stage: str) -> float:
         """Standard deviation on one sum with bound 1 that is paid from the stage's share."""

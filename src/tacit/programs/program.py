@@ -273,6 +273,11 @@ class Learner(ABC):
         finds the same. Certificates of a federation and of estimators say it too."""
         return ()
 
+    def sees(self, schema: Schema) -> str:
+        """In a sentence, how it looks at records if not as they are encoded: for those who decide
+        on a study. Of the settings and the columns' types alone."""
+        return ""
+
     def settings(self) -> dict[str, Any]:
         """What makes this program differ from another of its name; part of the certificate."""
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}

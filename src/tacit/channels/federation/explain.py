@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from tacit.channels.federation.rehearsal import rehearsed, typical_records
 from tacit.channels.studies.explanation import BlockNoise, Explanation, promised
@@ -11,7 +12,7 @@ from tacit.channels.studies.made_up import Progress
 from tacit.channels.studies.study import Study
 from tacit.privacy.bound import Norm
 from tacit.programs.expected import ExpectedError, expected_error
-from tacit.programs.program import Query
+from tacit.programs.program import Program, Query
 from tacit.programs.ranged import PART, more_noise
 from tacit.programs.registry import program_named
 
@@ -39,7 +40,13 @@ def explain(
         loss=None if quick else rehearsed(study, records, progress),
         expected=_expected(study, records),
         ranges=_ranges(study),
+        seen=_itself(study).sees(study.schema),
     )
+
+
+def _itself(study: Study) -> Program[Any, Any]:
+    """The program alone, whatever else the study runs to find its bounds."""
+    return program_named(study.chosen.name, study.chosen.version, study.chosen.settings)
 
 
 def _first_queries(study: Study) -> list[Query]:
@@ -71,9 +78,8 @@ def _expected(study: Study, records: int | None) -> ExpectedError | None:
     holders = min(len(study.holders), study.take_part.maximum)
     windows = 1 if study.online is None else study.online.windows
     factor = study.noise_factor * math.sqrt(windows)
-    # The program itself, whatever else the study runs to find its bounds.
-    program = program_named(study.chosen.name, study.chosen.version, study.chosen.settings)
-    return expected_error(program, study.schema, study.promise, each * holders, factor=factor)
+    own = each * holders
+    return expected_error(_itself(study), study.schema, study.promise, own, factor=factor)
 
 
 def _trust(study: Study) -> str:

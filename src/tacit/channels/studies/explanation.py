@@ -43,6 +43,7 @@ class Explanation:
     schedule   how many rounds there are, and about which records
     expected   of the result on a typical table, by the program's rule; None where there is none
     ranges     which columns' ranges are found under the promise, and at what cost; else empty
+    seen     how the program looks at records, if not as they are encoded; else empty
     """
 
     promise: str
@@ -57,6 +58,7 @@ class Explanation:
     schedule: list[str] = field(default_factory=list)
     expected: ExpectedError | None = None
     ranges: str = ""
+    seen: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -78,6 +80,7 @@ class Explanation:
             *self.schedule,
             self.cost,
             *([self.ranges] if self.ranges else []),
+            *([self.seen] if self.seen else []),
             *self.drop_out,
             *loss,
         ]
