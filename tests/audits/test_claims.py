@@ -75,7 +75,7 @@ def test_a_choice_and_a_value() -> None:
 
 
 def test_what_is_spread_is_harder_to_see() -> None:
-    for name in ("linear-regression", "quantiles"):
+    for name in ("ranges", "quantiles"):
         table = table_of(name, Promise(PURE[name]))
         worst = laplace_claim(table.promise, table.plan)
         assert table.claim.success < worst.success - 0.05

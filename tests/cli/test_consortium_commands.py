@@ -165,7 +165,7 @@ def test_new_needs_a_label(tacit: Any) -> None:
     [
         ("smallest = 200", "smallest = 300", 6, "changed after signing"),
         ("rounds = 1\n", "rounds = 2\n", 3, "write rounds = 1"),
-        ('name = "averaged-logistic"', 'name = "pca"', 3, "sums over records"),
+        ('name = "averaged-logistic"', 'name = "naive-bayes"', 3, "sums over records"),
         ('protocol = "joint"', 'protocol = "secret"', 3, "[consortium]"),
         ("[consortium]", "[consortiums]", 3, "unknown 'consortiums'"),
     ],

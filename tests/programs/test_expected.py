@@ -178,7 +178,7 @@ def test_more_records_or_a_weaker_promise_never_hurt(promise: Promise) -> None:
 
 
 def test_it_is_said_in_words() -> None:
-    few = room.LinearRegression().expected_error(442, 10)
+    few = room.LinearRegression(0.1).expected_error(442, 10)
     assert few.useless
     assert "hardly better than saying always the mean" in str(few)
     assert "records on" in str(few)

@@ -25,7 +25,7 @@ from tacit.data.records import ArrayRecords
 from tacit.errors import SchemaError
 from tacit.privacy import Norm, Promise
 from tacit.programs.linear import LinearModel, LinearRegression, noise_norm, solve
-from tacit.programs.moments import Moments
+from tacit.programs.moments import Moments, View
 
 Reals = NDArray[np.float64]
 FREE = Promise(math.inf)
@@ -127,8 +127,9 @@ def test_other_labels_are_refused(label: Column | None) -> None:
 def test_products_of_matrices_are_exact() -> None:
     generator = np.random.default_rng(10)
     moments = Moments(12, 12, True, Norm.L2, True)
+    view = View(generator.uniform(-1, 1, 13), generator.uniform(0.2, 1, 13), 16.0)
     given = moments.contribution(
-        generator.uniform(-1, 1, (8192, 12)), generator.uniform(-1, 1, 8192)
+        generator.uniform(-1, 1, (8192, 12)), generator.uniform(-1, 1, 8192), view
     )
     whole = given.vectors.astype(np.int64)
     exact = (whole.T @ whole)[np.triu_indices(14)]

@@ -114,8 +114,8 @@ class TestOwn:
     def test_unknown_name_or_version(self) -> None:
         with pytest.raises(Refused, match=r"'os:system' is not installed here\. Installed: "):
             program_named("os:system")
-        with pytest.raises(Refused, match=r"version 2 of program 'pca'.*version 1 is installed"):
-            program_named("pca", 2)
+        with pytest.raises(Refused, match=r"version 3 of program 'pca'.*version 2 is installed"):
+            program_named("pca", 3)
 
     @pytest.mark.parametrize(
         ("name", "settings", "says"),

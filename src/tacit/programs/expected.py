@@ -27,7 +27,6 @@ from tacit.privacy.promise import Promise
 from tacit.programs.itemsets import FrequentItemsets
 from tacit.programs.layout import owners
 from tacit.programs.levels import Levels
-from tacit.programs.moments import Moments
 from tacit.programs.program import Plan, Program, norm_for
 
 __all__ = ["SEARCHED", "Expectation", "ExpectedError", "Noise", "expected_error", "planned_noise"]
@@ -256,17 +255,14 @@ def _told_apart(distance: float) -> Expectation:
 
 def _linear(asked: _Asked, records: int) -> Expectation:
     """Directions that do not rise above the noise are shrunk; noise on the products with the label
-    and on the second moments, divided by these, is the error of the coefficients."""
-    width, noise = asked.width, asked.only.deviation
-    moments = Moments(asked.columns, width, True, norm_for(asked.promise), private=True)
-    label = SPREAD**2  # the variance of a typical label, its bounds being −1 and 1
-    own = records * SPREAD**2
-    floor = max(own, 2.0 * noise * (math.sqrt(width) + 1.0))
-    kept = own / floor
-    products = noise / moments.weight
+    and on the second moments, divided by these, is the error of the coefficients. All in units of
+    a coordinate's own variance."""
+    width, noise = asked.width, _noise_on_products(asked, records)
+    floor = max(records, 2.0 * noise * (math.sqrt(width) + 1.0))
+    kept, weight = records / floor, asked.first.moments.weight
     moved = noise * kept * math.sqrt(FIT)  # what noise on second moments does to the coefficients
-    loss = width * (products**2 + moved**2) / floor**2
-    middle = (noise / moments.weight**2 / records) ** 2 / label
+    loss = width * ((noise / weight) ** 2 + moved**2) / floor**2
+    middle = (noise / weight**2 / records) ** 2
     fit = FIT * (1 - (1 - kept) ** 2) - loss - middle
     return Expectation(max(fit, -9.9), fit / FIT)
 
@@ -274,9 +270,16 @@ def _linear(asked: _Asked, records: int) -> Expectation:
 def _pca(asked: _Asked, records: int) -> Expectation:
     """Symmetric noise turns the first direction (Benaych-Georges & Nadakuditi 2011): of its squared
     length, d σ² / (n λ)² is lost, and all of it where that is 1 or more."""
-    strength = records * SPREAD**2 * max(1.0, asked.width * DIRECTION)
-    seen = max(0.0, 1 - asked.width * (asked.only.deviation / strength) ** 2)
+    strength = records * max(1.0, asked.width * DIRECTION)
+    seen = max(0.0, 1 - asked.width * (_noise_on_products(asked, records) / strength) ** 2)
     return Expectation(seen, seen)
+
+
+def _noise_on_products(asked: _Asked, records: int) -> float:
+    """Its deviation on a sum of products of two coordinates, whose variances are 1."""
+    moments, noise = asked.first.moments, asked.noise["moments"].deviation
+    boxed = moments.box / SPREAD**2
+    return noise * float(boxed if moments.boxed else moments.longest(noise, records))
 
 
 def _kmeans(asked: _Asked, records: int) -> Expectation:

@@ -1,7 +1,8 @@
 """Sums of products of pairs: what linear regression and PCA need from the data, in one release.
 
-A record becomes z = (a, x) or (a, x, b·y), and contributes the upper triangle of z zᵀ: count, sums,
-second moments, and products with the label, jointly. Proof of the bound: moments.md.
+A record becomes z = (a, u) or (a, u, a·v), and contributes the upper triangle of z zᵀ: count, sums,
+second moments, and products with the label, jointly. u is the record and v its label, seen from a
+centre and in a scale that the state names (moment_rounds.py). Proof of the bound: moments.md.
 """
 
 from __future__ import annotations
@@ -14,26 +15,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.bound import Norm, round_up
+from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
 from tacit.programs.levels import Levels
 from tacit.programs.pairs import Pairs
 from tacit.programs.program import Block, Plan, Query, Stage
 
-__all__ = ["SLACK", "Moments", "noise_std", "without_impossible"]
+__all__ = ["STEP", "Moments", "View", "joined", "known_products", "noise_std"]
 
 Reals = NDArray[np.float64]
-SLACK = 1 + Fraction(1, 2**20)  # no record in range is within rounding of the bound: none is moved
+# Triangles are at most 1 long; z is rounded to multiples of this, so products to multiples of its
+# square.
+STEP = 2.0**-19
+SLACK = 1 + 2.0**-12  # rounding z lengthens no record in its box beyond the bound
+LARGEST = 2.0**20  # of z: whatever a state names, far beyond the bound and far from overflow
+GROWTH = 0.05  # of the longest triangle with data relative to noise: moments.md
+MEAN_SIZE = 0.8  # of a number of variance 1: √(2/π) of a normal one
+MANY_VALUES = 1.5  # coordinates a column, from which on pure promises leave records in their box
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How records are seen: (x − centre) / scale, the label last; triangles in units of unit²."""
+
+    centre: Reals
+    scale: Reals
+    unit: float
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """The upper triangle of Σ z zᵀ over records with `columns` columns in `width` coordinates.
 
-    weight   a and b: the count's and the label's share of the joint bound. Second moments have
-             about columns²/2 entries of size 1; columns^(1/4) lets sums and products with the
-             label be c^(1/4) times more exact than they, for little more noise on them.
-    step     z is rounded to its multiples, so that every product is a multiple of step²
+    Nothing of it is private: it follows from the study.
     """
 
     columns: int
@@ -43,42 +57,68 @@ class Moments:
     private: bool
 
     @property
-    def weight(self) -> float:
-        return round(self.columns**0.25 * 2**8) / 2**8 if self.private else 1.0
+    def boxed(self) -> bool:
+        """Whether records are seen as they are, from 0 and in their public bounds: without privacy,
+        and where columns of many values are shorter in L1 as they are than from any centre."""
+        many = self.width > MANY_VALUES * self.columns
+        return not self.private or (self.norm is Norm.L1 and many)
 
     @property
-    def step(self) -> float:
-        return 2.0**-16 if self.private else 2.0**-18
+    def weight(self) -> float:
+        """a: the count's and the label's share of the joint bound. Second moments have about
+        width²/2 entries; with width^(1/4) sums and products with the label are so many times more
+        exact than they, for little more noise on them."""
+        if not self.private:
+            return 1.0
+        return float((self.columns if self.boxed else self.width) ** 0.25)
 
     @property
     def length(self) -> int:
         """Of z."""
         return 1 + self.width + self.labelled
 
-    def block(self, name: str) -> Block:
+    def block(self, name: str, weight: Fraction = Fraction(1)) -> Block:
         length = self.length * (self.length + 1) // 2
-        return Block(name, length, self.norm, self.bound, Fraction(self.step) ** 2)
+        return Block(name, length, self.norm, Fraction(1), Fraction(STEP) ** 2, weight)
 
     @property
-    def bound(self) -> Fraction:
-        """The largest norm of the triangle: ((Σz²)² + Σz⁴)/2 is its square, and in L1 it is
-        ((Σ|z|)² + Σz²)/2; each column adds at most 1 to each of these sums (moments.md)."""
-        extras, w = 1 + self.labelled, Fraction(self.weight)
+    def box(self) -> float:
+        """The largest norm of a triangle whose record is seen as it is: ((Σz²)² + Σz⁴)/2 is its
+        square, and in L1 it is ((Σ|z|)² + Σz²)/2; each column adds at most 1 to each of these."""
+        extras, w = 1 + self.labelled, self.weight
         ones, squares, fourths = (extras * w**p + self.columns for p in (1, 2, 4))
         if self.norm is Norm.L1:
-            return round_up((ones**2 + squares) / 2 * SLACK)
-        return round_up(Fraction(math.sqrt((squares**2 + fourths) / 2)) * SLACK)
+            return (ones**2 + squares) / 2 * SLACK
+        return math.sqrt((squares**2 + fourths) / 2) * SLACK
 
-    def contribution(self, X: Reals, y: Reals | None) -> Pairs:
-        """z of each record as whole numbers of steps; y is in [−1, 1] already."""
+    @property
+    def typical(self) -> float:
+        """The norm of a triangle whose record has variance 1 in every coordinate."""
+        extras, w = 1 + self.labelled, self.weight
+        squares = self.width + extras * w**2
+        if self.norm is Norm.L1:
+            return float((MEAN_SIZE * self.width + extras * w) ** 2 + squares) / 2
+        return float(squares / math.sqrt(2))
+
+    def longest(self, noise: float, records: float) -> float:
+        """Beyond which triangles are shortened: typical ones where noise rules, and the longer the
+        more records there are. `noise` is the deviation on a sum whose records are 1 at most."""
+        if noise <= 0:
+            return self.box
+        against = noise * self.typical * 2 * (math.sqrt(self.width) + 1) / records
+        return self.typical * math.sqrt(max(1.0, GROWTH / against))
+
+    def exact_unit(self) -> float:
+        """A power of two, so that nothing is rounded on the way, in which no record is cut."""
+        return float(2.0 ** math.ceil(math.log2(self.box) / 2))
+
+    def contribution(self, X: Reals, y: Reals | None, view: View) -> Pairs:
+        """z of each record as whole numbers of steps."""
         Z = np.empty((len(X), self.length))
         Z[:, 0] = 1.0
-        Z[:, 1 : 1 + self.width] = X
-        if y is not None:
-            Z[:, -1] = y
-        if self.private:  # beyond its public bounds nothing is learned from a value
-            np.clip(Z, -1.0, 1.0, out=Z)
-        Z *= self._weights() / self.step
+        Z[:, 1:] = (joined(X, y, self.private) - view.centre) / view.scale
+        Z *= self._weights() / (view.unit * STEP)
+        np.clip(Z, -LARGEST / STEP, LARGEST / STEP, out=Z)
         return Pairs(np.rint(Z, out=Z))
 
     def _weights(self) -> Reals:
@@ -88,13 +128,20 @@ class Moments:
             weights[-1] = self.weight
         return weights
 
-    def matrix(self, total: Reals) -> Reals:
-        """Σ (1, x, y)(1, x, y)ᵀ, symmetric, from the released triangle."""
+    def matrix(self, total: Reals, unit: float) -> Reals:
+        """Σ (1, u, v)(1, u, v)ᵀ, symmetric, from the released triangle."""
         upper = np.zeros((self.length, self.length))
         upper[np.triu_indices(self.length)] = total
         both: Reals = upper + np.triu(upper, 1).T
-        both /= np.outer(self._weights(), self._weights())
+        both *= unit**2 / np.outer(self._weights(), self._weights())
         return both
+
+
+def joined(X: Reals, y: Reals | None, private: bool) -> Reals:
+    """Records with their labels in [−1, 1], if they have such, as last coordinate. Where something
+    is private, nothing is learned from what lies beyond public bounds."""
+    whole = X if y is None else np.column_stack([X, y])
+    return np.clip(whole, -1.0, 1.0) if private else whole
 
 
 def noise_std(promise: Promise, block: Block) -> float:
@@ -106,7 +153,15 @@ def noise_std(promise: Promise, block: Block) -> float:
     return float(scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
 
 
-def without_impossible(second: Reals, owner: NDArray[np.int64]) -> Reals:
-    """Second moments with 0 where two coordinates of one column meet: only one of them is not 0."""
+def known_products(
+    second: Reals, owner: NDArray[np.int64], count: float, mean: Reals, view: View
+) -> Reals:
+    """Second moments with what follows from the means where two coordinates of one column meet:
+    only one of them is not 0, so the products of (x − centre)/scale need no looking at data."""
     same = np.equal.outer(owner, owner) & ~np.eye(len(owner), dtype=bool)
-    return np.where(same, 0.0, second)
+    if not same.any():
+        return second
+    centre, scale = view.centre[: len(owner)], view.scale[: len(owner)]
+    moved = np.outer(centre, scale * mean)
+    product = -(moved + moved.T + np.outer(centre, centre)) * count / np.outer(scale, scale)
+    return np.where(same, product, second)

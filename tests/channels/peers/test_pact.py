@@ -105,7 +105,7 @@ def test_whom_it_admits() -> None:
             {"protocol": "as-published", "terms": Terms(epsilon=1.0, unit=Unit.HOLDER)},
             "speaks of records alone",
         ),
-        ({"chosen": Chosen(name="pca", version=1, settings={})}, "not trained by each alone"),
+        ({"chosen": Chosen(name="pca", version=2, settings={})}, "not trained by each alone"),
         ({"chosen": Chosen(name="magic", version=1, settings={})}, "magic"),
     ],
 )
