@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
 from tacit.privacy import Promise
+from tacit.programs.contribute import decoded, prepared, record_sum
 from tacit.programs.kmeans import KMeans, KMeansModel
 from tacit.programs.mixture import Mixture, MixtureModel
 
@@ -46,6 +48,18 @@ def kmeans_case() -> dict[str, Any]:
     }
 
 
+def counted(program: Mixture, X: np.ndarray[Any, Any]) -> Any:
+    """The state after the rounds of counts, without privacy."""
+    state = first = program.init(NUMBERS, Promise(math.inf))
+    ready = prepared(program, Encoded(X, None, None), first)
+    for stage in list(program.plan(first))[: first.tree]:
+        query = program.asked(state, stage.query)
+        assert query is not None
+        total = record_sum(program, ready, state, query, clip=False)
+        state = program.reduce(decoded(total, query), state)
+    return state
+
+
 def mixture_case(kind: Any, coordinates: Any) -> dict[str, Any]:
     program = Mixture(3, kind, rounds=6, coordinates=coordinates)
     X = groups(2) / math.sqrt(3)
@@ -53,7 +67,7 @@ def mixture_case(kind: Any, coordinates: Any) -> dict[str, Any]:
     def textbook(model: MixtureModel) -> None:
         from sklearn.mixture import GaussianMixture
 
-        start = program.init(NUMBERS, Promise(math.inf))
+        start = counted(program, X)
         inverse = np.linalg.inv if kind == "full" else np.reciprocal
         peer = GaussianMixture(
             3,

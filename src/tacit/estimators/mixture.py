@@ -11,6 +11,7 @@ from sklearn.base import DensityMixin
 from tacit.estimators.arrays import validate_data
 from tacit.estimators.base import PrivateEstimator
 from tacit.estimators.certified import count_or_none, frozen, whole_number
+from tacit.programs.count_tree import depth_for
 from tacit.programs.mixture import Mixture as Program
 from tacit.programs.mixture import MixtureModel
 
@@ -75,7 +76,8 @@ class GaussianMixture(DensityMixin, PrivateEstimator):
 
     @property
     def n_iter_(self) -> int:
-        return self.n_rounds_
+        """Rounds of expectation–maximisation; those before it count where records are."""
+        return self.n_rounds_ - depth_for(self.model_.means.shape[1])
 
     @property
     def weights_(self) -> NDArray[np.float64]:

@@ -14,69 +14,64 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.bound import Norm
 from tacit.programs.features import FEATURE_STEP, exact_product
 
-__all__ = ["Components", "Kind", "covariance_of", "moments_length", "statistics"]
+__all__ = ["Components", "Kind", "covariance_of", "moments_length", "shares_of", "statistics"]
 
 Reals = NDArray[np.float64]
 Kind = Literal["full", "diag", "spherical"]
+FEW = 16  # columns that are added up one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Weights (K), means (K, d), factors (K, d, d) or (K, d)."""
+    """Weights (K), means (K, d), factors (K, d, d) or (K, d), and the inverses of these."""
 
     weights: Reals
     means: Reals
     factors: Reals
+    inverses: Reals
 
     @classmethod
     def of(cls, weights: Reals, means: Reals, covariances: Reals) -> Components:
         """From covariances of shape (K, d, d), (K, d) or (K,): which kind, their shape says."""
         if covariances.ndim == 3:
-            return cls(weights, means, np.asarray(np.linalg.cholesky(covariances), np.float64))
+            factors = np.asarray(np.linalg.cholesky(covariances), np.float64)
+            return cls(weights, means, factors, np.asarray(np.linalg.inv(factors), np.float64))
         if covariances.ndim == 1:
             covariances = np.repeat(covariances[:, None], means.shape[1], axis=1)
-        return cls(weights, means, np.sqrt(covariances))
+        return cls(weights, means, np.sqrt(covariances), 1 / np.sqrt(covariances))
 
-    def standardised(self, X: Reals) -> Reals:
-        """Each record seen from each component, in its standard deviations: (K, n, d)."""
+    def standardised(self, k: int, X: Reals) -> Reals:
+        """Each record seen from component k, in its standard deviations."""
         if self.factors.ndim == 2:
-            return np.asarray((X[None] - self.means[:, None]) / self.factors[:, None])
-        inverses = np.linalg.inv(self.factors).transpose(0, 2, 1)
-        return np.asarray((X[None] - self.means[:, None]) @ inverses)
+            return np.asarray((X - self.means[k]) / self.factors[k])
+        return np.asarray((X - self.means[k]) @ self.inverses[k].T)
 
-    def standardised_exactly(self, whole: Reals) -> Reals:
+    def standardised_exactly(self, k: int, whole: Reals) -> Reals:
         """The same of records in whole numbers of FEATURE_STEP: one record's bits never depend on
         the others'."""
         if self.factors.ndim == 2:
-            return self.standardised(whole * FEATURE_STEP)
-        found = np.empty((len(self.means), *whole.shape))
-        for k, inverse in enumerate(np.linalg.inv(self.factors)):
-            seen = exact_product(whole, inverse.T * FEATURE_STEP, 1 / FEATURE_STEP)
-            found[k] = seen - inverse @ self.means[k]
+            return self.standardised(k, whole * FEATURE_STEP)
+        inverse = self.inverses[k]
+        seen = exact_product(whole, inverse.T * FEATURE_STEP, 1 / FEATURE_STEP)
+        seen -= inverse @ self.means[k]
+        return seen
+
+    def log_density(self, k: int, own: Reals) -> Reals:
+        """ln(weight · density) of records as component k sees them, in its deviations."""
+        scales = self.factors[k]
+        if scales.ndim == 2:
+            scales = np.diagonal(scales)
+        at_centre = np.log(self.weights[k]) - np.log(scales * math.sqrt(2 * math.pi)).sum()
+        return np.asarray(at_centre - _squares(own) / 2)
+
+    def log_densities(self, X: Reals) -> Reals:
+        """ln(weight · density) of vectors: (n, K)."""
+        found = np.empty((len(X), len(self.means)))
+        for k in range(len(self.means)):
+            found[:, k] = self.log_density(k, self.standardised(k, X))
         return found
-
-    def log_densities(self, own: Reals) -> Reals:
-        """ln(weight · density) of standardised records: (n, K)."""
-        scales = self.factors
-        if scales.ndim == 3:
-            scales = np.diagonal(scales, axis1=1, axis2=2)
-        at_centre = np.log(self.weights) - np.log(scales * math.sqrt(2 * math.pi)).sum(axis=1)
-        squares = np.zeros(own.shape[:2])
-        for j in range(own.shape[2]):  # one by one: always in the same order
-            squares += own[..., j] * own[..., j]
-        return np.ascontiguousarray((at_centre[:, None] - squares / 2).T)
-
-    def responsibilities(self, own: Reals) -> Reals:
-        """The probability of each component, for each standardised record: (n, K)."""
-        logs = self.log_densities(own)
-        shares = np.exp(np.ascontiguousarray(logs - logs.max(axis=1, keepdims=True)))
-        total = np.zeros(len(shares))
-        for column in shares.T:
-            total += column
-        return np.asarray(shares / total[:, None])
 
     def back(self, k: int, mean: Reals, reach: float) -> Reals:
         """A point seen from component k, in units of `reach` deviations, as a vector again."""
@@ -91,22 +86,39 @@ class Components:
         return np.asarray(covariance * (factor[0] ** 2 if covariance.ndim == 0 else factor**2))
 
 
+def shares_of(logs: Reals) -> Reals:
+    """The probability of each component, from ln(weight · density) of each: (n, K)."""
+    shares = np.exp(np.ascontiguousarray(logs - logs.max(axis=1, keepdims=True)))
+    total = np.zeros(len(shares))
+    for column in shares.T:
+        total += column
+    return np.asarray(shares / total[:, None])
+
+
+def _squares(own: Reals) -> Reals:
+    """The squared length of each row, always added up in the same order."""
+    if own.shape[1] > FEW:
+        return np.asarray(np.einsum("ij,ij->i", own, own))
+    found = np.zeros(len(own))
+    for column in own.T:
+        found += column * column
+    return found
+
+
 def moments_length(kind: str, width: int) -> int:
     """How many second moments a component has."""
     return {"full": width * (width + 1) // 2, "diag": width, "spherical": 1}[kind]
 
 
-def statistics(seen: Reals, kind: str, norm: Norm) -> Reals:
-    """1, s and the second moments of s, for each record s.
-
-    In L2 the off-diagonal moments are multiplied by √2, so that ‖vec(ssᵀ)‖₂ = ‖s‖₂².
-    """
+def statistics(seen: Reals, kind: str, stretch: float) -> Reals:
+    """1, s and the second moments of s, for each record s; the off-diagonal ones are multiplied by
+    `stretch`: by √2, and ‖vec(ssᵀ)‖₂ = ‖s‖₂²."""
     rows, width = seen.shape
     out = np.empty((rows, 1 + width + moments_length(kind, width)))
     out[:, 0] = 1.0
     out[:, 1 : 1 + width] = seen
     if kind == "full":
-        first, second, factor = _triangle(width, norm)
+        first, second, factor = _triangle(width, stretch)
         np.multiply(seen[:, first], seen[:, second] * factor, out=out[:, 1 + width :])
     elif kind == "diag":
         np.square(seen, out=out[:, 1 + width :])
@@ -117,8 +129,8 @@ def statistics(seen: Reals, kind: str, norm: Norm) -> Reals:
     return out
 
 
-def covariance_of(mean: Reals, moments: Reals, kind: str, norm: Norm, least: float) -> Reals:
-    """The covariance of one component, from its mean and mean second moments.
+def covariance_of(mean: Reals, moments: Reals, kind: str, stretch: float, least: float) -> Reals:
+    """The covariance of one component, from its mean and mean second moments (`statistics`).
 
     Noise can make it indefinite: eigenvalues below `least` are raised to it.
     """
@@ -126,14 +138,13 @@ def covariance_of(mean: Reals, moments: Reals, kind: str, norm: Norm, least: flo
         return np.maximum(moments - mean**2, least)
     if kind == "spherical":
         return np.asarray(max((moments[0] - mean @ mean) / len(mean), least))
-    first, second, factor = _triangle(len(mean), norm)
+    first, second, factor = _triangle(len(mean), stretch)
     whole = np.empty((len(mean), len(mean)))
     whole[first, second] = whole[second, first] = moments / factor
     values, vectors = np.linalg.eigh(whole - np.outer(mean, mean))
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
-def _triangle(width: int, norm: Norm) -> tuple[NDArray[np.intp], NDArray[np.intp], Reals]:
+def _triangle(width: int, stretch: float) -> tuple[NDArray[np.intp], NDArray[np.intp], Reals]:
     first, second = np.triu_indices(width)
-    off = 1.0 if norm is Norm.L1 else math.sqrt(2)
-    return first, second, np.where(first == second, 1.0, off)
+    return first, second, np.where(first == second, 1.0, stretch)

@@ -8,7 +8,7 @@ so BLAS) adds without rounding.
 
     Rows       any vectors: the plain way, for programs that have no better form
     Products   weights ⊗ features, as most programs have it (features.py)
-    Mixed      one such product for each of several components, with features of its own
+    Divided    counts, sums and moments of records divided among components (divided.py)
     Pairs      all products of two coordinates of one vector (pairs.py)
     Cells      ones in some cells of a table (cells.py)
 """
@@ -16,7 +16,7 @@ so BLAS) adds without rounding.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -27,7 +27,7 @@ from tacit.errors import UsageError
 from tacit.privacy.bound import Norm
 from tacit.programs.features import Features
 
-__all__ = ["EXACT", "Contribution", "Mixed", "Products", "Rows", "fitting", "integers_within"]
+__all__ = ["EXACT", "Contribution", "Products", "Rows", "fitting", "integers_within", "rounded"]
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -90,7 +90,7 @@ class Rows(Contribution):
         length = _sizes(shape, norm) if norm is Norm.L1 else np.sqrt(_sizes(shape, norm))
         room = limit * (1 - TOLERANCE) / np.maximum(length, 1.0)
         short = np.where((largest > room)[:, None], shape * room[:, None], values)
-        return Rows(_rounded(short, lambda whole: fitting(_sizes(whole, norm), limit, norm)))
+        return Rows(rounded(short, lambda whole: fitting(_sizes(whole, norm), limit, norm)))
 
     def rows(self) -> Integers:
         return self.values.astype(np.int64)
@@ -127,7 +127,7 @@ class Products(Contribution):
         def fits(whole: Reals) -> Flags:
             return fitting(_sizes(whole, norm) * sizes, limit, norm)
 
-        return Products(_rounded(weights, fits), features)
+        return Products(rounded(weights, fits), features)
 
     def rows(self) -> Integers:
         values = self.features.dense()
@@ -139,61 +139,6 @@ class Products(Contribution):
 
     def unclipped(self) -> Integers:
         return np.rint(self.weights.T @ self.features.dense()).ravel().astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Mixed(Contribution):
-    """For each component, its weight times its features: (records, K) and K arrays of features.
-
-    The squared length is Σₖ wₖ²‖φₖ‖² (in L1: Σₖ |wₖ|·‖φₖ‖), so weights share one factor.
-    """
-
-    weights: Reals
-    features: tuple[Features, ...]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.weights), sum(each.width for each in self.features)
-
-    def within(self, limit: int, norm: Norm) -> Mixed:
-        features, sizes = zip(*(_finite(each, norm) for each in self.features), strict=True)
-        length = self._sizes(self.weights, sizes, norm)
-        if norm is not Norm.L1:
-            length = np.sqrt(length)
-        factor = np.minimum(1.0, limit * (1 - TOLERANCE) / np.maximum(length, 1.0))
-        most = Features.LARGEST_WEIGHT
-        weights = np.clip(self.weights * factor[:, None], -most, most)
-
-        def fits(whole: Reals) -> Flags:
-            return fitting(self._sizes(whole, sizes, norm), limit, norm)
-
-        return Mixed(_rounded(weights, fits), features)
-
-    @staticmethod
-    def _sizes(weights: Reals, sizes: Sequence[Reals], norm: Norm) -> Reals:
-        """Added up component by component: the order never depends on the batch."""
-        found = np.zeros(len(weights))
-        for weight, size in zip(weights.T, sizes, strict=True):
-            found += (np.abs(weight) if norm is Norm.L1 else weight * weight) * size
-        return found
-
-    def rows(self) -> Integers:
-        pairs = zip(self.weights.T, self.features, strict=True)
-        return np.hstack([weight[:, None] * each.dense() for weight, each in pairs]).astype(
-            np.int64
-        )
-
-    def total(self, limit: int) -> Integers:
-        pairs = zip(self.weights.T, self.features, strict=True)
-        return np.concatenate(
-            [each.weighted_sum(weight[:, None], limit).ravel() for weight, each in pairs]
-        )
-
-    def unclipped(self) -> Integers:
-        pairs = zip(self.weights.T, self.features, strict=True)
-        return np.concatenate(
-            [np.rint(weight @ each.dense()).astype(np.int64) for weight, each in pairs]
-        )
 
 
 def _finite(features: Features, norm: Norm) -> tuple[Features, Reals]:
@@ -243,7 +188,7 @@ def _shortened(weights: Reals, room: Reals, norm: Norm) -> Reals:
     return np.asarray(weights * factor[:, None])
 
 
-def _rounded(values: Reals, fits: Callable[[Reals], Flags]) -> Reals:
+def rounded(values: Reals, fits: Callable[[Reals], Flags]) -> Reals:
     """Whole numbers: the nearest, or where these are too long, those next towards zero."""
     whole = np.rint(values)
     long = ~fits(whole)

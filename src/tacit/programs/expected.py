@@ -27,6 +27,7 @@ from tacit.privacy.promise import Promise
 from tacit.programs.itemsets import FrequentItemsets
 from tacit.programs.layout import owners
 from tacit.programs.levels import Levels
+from tacit.programs.mixture_em import STATISTICS
 from tacit.programs.program import Plan, Program, norm_for
 
 __all__ = ["SEARCHED", "Expectation", "ExpectedError", "Noise", "expected_error", "planned_noise"]
@@ -303,7 +304,7 @@ def _mixture(asked: _Asked, records: int) -> Expectation:
     kind, components = asked.first.kind, len(asked.first.weights)
     reach = math.sqrt(asked.width) + 2.0
     spectral = math.sqrt(asked.width / 2) if kind == "full" else 1.0
-    noise = asked.only.deviation / records
+    noise = asked.noise[STATISTICS].deviation / records
     off = max(noise * spectral * reach**2, 4.0 * noise * components)
     return Expectation(off, 1 - off)
 

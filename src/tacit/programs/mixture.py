@@ -1,116 +1,120 @@
-"""Gaussian mixture by expectation–maximisation on noisy sufficient statistics.
+"""Gaussian mixture: a tree of counts finds where records lie, three rounds of EM do the rest.
 
-A record's responsibilities add up to 1, so the counts, sums and second moments of all components
-are released jointly, as one vector whose length does not grow with their number. By
-default each component measures records in its own coordinates: from its centre, in its standard
-deviations. So the noise is small against a component however small that is. Proofs: mixture.md.
+A few rounds of counts (count_tree.py) give boxes with records; merging them (merging.py) gives
+components as good as counts can tell, which costs no privacy. From there expectation–maximisation
+on noisy statistics (mixture_em.py) needs few rounds, so that each has much of the promise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.encode import Encoded, Encoder
+from tacit.data.encode import Encoded
 from tacit.data.schema import Schema
-from tacit.errors import InputError, UsageError
-from tacit.privacy.bound import Norm, round_up
+from tacit.errors import InputError
+from tacit.privacy.bound import Norm
 from tacit.privacy.promise import Promise
-from tacit.programs.components import Components, Kind, covariance_of, moments_length, statistics
-from tacit.programs.contributions import Contribution, Mixed
-from tacit.programs.features import FEATURE_STEP, Whole, whole_numbers
+from tacit.programs.cells import Cells
+from tacit.programs.components import Components, Kind, moments_length, shares_of
+from tacit.programs.contributions import Contribution
+from tacit.programs.count_tree import (
+    BITS,
+    MOST_OPEN,
+    PARTS,
+    Opened,
+    cells_of,
+    depth_for,
+    opened,
+    shape_of,
+)
+from tacit.programs.divided import DIAGONAL, MOMENT, Divided, off_diagonal
+from tacit.programs.features import FEATURE_STEP
 from tacit.programs.levels import Levels
-from tacit.programs.prediction import Prediction, within
-from tacit.programs.program import Block, Plan, Program, Query, Stage, norm_for
-from tacit.programs.spread import box, made_up
-from tacit.programs.windows import at_rest, late_share, over, rounds_each
+from tacit.programs.merging import fitted
+from tacit.programs.mixture_em import (
+    STATISTICS,
+    Coordinates,
+    MixtureModel,
+    MixtureState,
+    NoisyEM,
+    joint_bound,
+    reach_of,
+)
+from tacit.programs.program import Block, Plan, Query, Stage, norm_for
+from tacit.programs.spread import box
+from tacit.programs.windows import over, rounds_each
 
-__all__ = ["Mixture", "MixtureModel", "MixtureState", "in_windows", "joint_bound"]
+__all__ = ["Mixture", "MixtureModel", "MixtureState", "TreeState"]
 
 Reals = NDArray[np.float64]
-Coordinates = Literal["own", "shared"]
+Integers = NDArray[np.int64]
 
-FEWEST = 5.0  # a component whose count is within this many deviations of 0 has no data to speak of
+WEIGHT_UNIT = 2**10  # responsibilities, as whole numbers
+STEP = Fraction(1, WEIGHT_UNIT * DIAGONAL * MOMENT**2)
+COUNT_STEP = Fraction(1, 2**10)
 FARTHEST = 8.0  # in units of reach: a record that is farther is taken to be there
-WEIGHT_UNIT, FEATURE_UNIT = 2**14, 2**13  # responsibilities and statistics, as whole numbers
-STEP = Fraction(1, WEIGHT_UNIT * FEATURE_UNIT)
-STILL = 1e-3  # without privacy: the largest movement, in standard deviations, taken for none
+START = Fraction(1, 3)  # of the promise, for the counts (mixture.md)
+# A count that is so many deviations above 0 is none of noise; Laplace noise has longer tails.
+SURE = {Norm.L1: 6.0, Norm.L2: 4.0}
+ROUNDS, EXACT_ROUNDS = 3, 100
+TREE = "cells"
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureState:
-    """The mixture so far.
+class TreeState(MixtureState):
+    """Cells that are still looked into, and what was found (count_tree.Opened).
 
-    covariances   (components, d, d), (components, d) or (components,), by kind
-    noise         the standard deviation of the noise on each sum, as planned; 0 without privacy
-    done          rounds so far
+    low, high   the box of the schema
+    sure        a count above it is not noise alone
+    tree        rounds of counts
+    counting    windows that only count, if records arrive in windows
     """
 
-    varies: ClassVar[tuple[str, ...]] = ("weights", "means", "covariances", "done")
+    varies: ClassVar[tuple[str, ...]] = MixtureState.varies
+    grows: ClassVar[tuple[str, ...]] = ("cells", "counts", "leaves")
 
-    weights: Reals
-    means: Reals
-    covariances: Reals
-    kind: str
-    norm: str
-    noise: float
-    rounds: int
-    done: int = 0
-    windows: int = 0
+    low: Reals = None  # type: ignore[assignment]
+    high: Reals = None  # type: ignore[assignment]
+    cells: Integers = None  # type: ignore[assignment]
+    counts: Reals = None  # type: ignore[assignment]
+    leaves: Reals = None  # type: ignore[assignment]
+    sure: float = 0.0
+    tree: int = 0
+    counting: int = 0
 
     @property
     def last(self) -> int:
-        """The number of the last round; `rounds` are those of one window, if there are any."""
-        return self.rounds * max(1, self.windows)
-
-
-@dataclass(frozen=True, slots=True)
-class MixtureModel:
-    """Weights, means and covariances in the encoder's coordinates, those of the unit ball."""
-
-    weights: Reals
-    means: Reals
-    covariances: Reals
-    kind: str
-
-    def log_likelihoods(self, X: Reals) -> Reals:
-        """The logarithm of the density at each vector."""
-        components = self._components
-        logs = components.log_densities(components.standardised(within(X)))
-        return np.asarray(np.logaddexp.reduce(logs, axis=1))
-
-    def responsibilities(self, X: Reals) -> Reals:
-        """The probability of each component, for each vector."""
-        components = self._components
-        return components.responsibilities(components.standardised(within(X)))
+        return self.tree + self.rounds * max(1, self.windows - self.counting)
 
     @property
-    def _components(self) -> Components:
-        return Components.of(self.weights, self.means, self.covariances)
+    def before(self) -> int:
+        return self.tree
 
 
-class Mixture(Program[MixtureState, MixtureModel]):
-    """A Gaussian mixture, by noisy expectation–maximisation.
+class Mixture(NoisyEM[TreeState]):
+    """A Gaussian mixture, by noisy counts and noisy expectation–maximisation.
 
     components    how many
     covariance    "full", "diag" or "spherical"
-    rounds        of all windows together; by default 10, or 5 when the promise is pure, because
-                  then the noise grows with the number of rounds instead of its root; in windows
-                  twice as many
+    rounds        of expectation–maximisation, of all windows together; by default 3; in windows
+                  twice as many, and one at least in each that does not only count; without privacy
+                  until nothing moves
     coordinates   "own": each component's, where a record that is farther than √d + 2 standard
                   deviations counts less; "shared": the unit ball's, where none does
     floor         the least variance in any direction
     """
 
     name = "gaussian-mixture"
-    states: ClassVar[tuple[type[Any], ...]] = (MixtureState,)
-    models = (MixtureModel,)
+    version = 2  # 1 started from made-up records
+    reads = (1,)
+    states = (TreeState,)
 
     def __init__(
         self,
@@ -120,221 +124,173 @@ class Mixture(Program[MixtureState, MixtureModel]):
         coordinates: Coordinates = "own",
         floor: float = 1e-6,
     ) -> None:
-        if components < 1 or (rounds is not None and rounds < 1):
-            raise UsageError(
-                f"components and rounds must be at least 1, not {components} and {rounds}."
-            )
-        if covariance not in ("full", "diag", "spherical"):
-            raise UsageError(f'covariance is "full", "diag" or "spherical", not {covariance!r}.')
-        if coordinates not in ("own", "shared"):
-            raise UsageError(f'coordinates are "own" or "shared", not {coordinates!r}.')
-        if not 0 < floor < 1:
-            raise UsageError(f"floor, the least variance, lies in (0, 1), not {floor}.")
-        self.components, self.covariance, self.rounds = components, covariance, rounds
-        self.coordinates, self.floor = coordinates, floor
+        super().__init__(components, covariance, rounds, coordinates, floor)
 
-    def encoder(self, schema: Schema) -> Encoder:
-        return Encoder(schema, interval="symmetric", ball="L2")
-
-    def init(self, schema: Schema, promise: Promise) -> MixtureState:
+    def init(self, schema: Schema, promise: Promise) -> TreeState:
         encoder = self.encoder(schema)
         low, high = box(encoder)
-        middle = (low + high) / 2
-        # An average over rounds needs more of them until it has come to rest.
-        rounds = self.rounds or _rounds(promise) * (2 if self._windows else 1)
-        # So wide that the components cover the box between them.
-        radii = (high - low) / 2 / self.components ** (1 / encoder.width)
-        state = MixtureState(
+        tree, windows = depth_for(encoder.width), self._windows
+        counting = min(windows // 3, tree) if windows >= 6 else 0
+        usual = ROUNDS if promise.is_private else EXACT_ROUNDS
+        rounds = self.rounds or usual * (2 if windows else 1)
+        one = self._shaped(np.maximum((high - low) ** 2 / 12, self.floor))
+        state = TreeState(
             weights=np.full(self.components, 1 / self.components),
-            means=middle + (made_up(encoder, self.components) - middle) / 2,
-            covariances=self._first(np.maximum(radii**2, self.floor)),
+            means=np.tile((low + high) / 2, (self.components, 1)),
+            covariances=np.array([one] * self.components),
             kind=self.covariance,
             norm=norm_for(promise).value,
             noise=0.0,
-            rounds=rounds_each(rounds, self._windows),
-            windows=self._windows,
+            rounds=rounds_each(rounds, windows - counting),
+            windows=windows,
+            low=low,
+            high=high,
+            cells=np.zeros(1, dtype=np.int64),
+            counts=np.zeros(1),
+            leaves=np.zeros((0, 3)),
+            tree=tree,
+            counting=counting,
         )
-        return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
+        return self._with_noise(state, promise) if promise.is_private else state
 
-    def plan(self, first: MixtureState) -> Sequence[Stage]:
-        components, width = first.means.shape
+    def plan(self, first: TreeState) -> Sequence[Stage]:
+        norm, (components, width) = Norm(first.norm), first.means.shape
         length = components * (1 + width + moments_length(first.kind, width))
-        norm = Norm(first.norm)
         bound = joint_bound(norm, first.kind, width)
-        return in_windows(Query((Block("statistics", length, norm, bound, STEP),)), first)
+        block = Block(STATISTICS, length, norm, bound, STEP, 1 - START)
+        statistics = Stage(Query((block,)), first.rounds)
+        tree = [_counting(depth, first) for depth in range(1, first.tree + 1)]
+        if not first.windows:
+            return [*tree, statistics]
+        return list(_windowed(tree, statistics, first))
 
     def windowed(self, windows: int) -> Mixture:
-        """Components go on from window to window, as averages over later rounds (windows.md)."""
+        """The first windows count; components go on from window to window after that, as averages
+        over later rounds (windows.md)."""
         return over(self, windows)
 
-    def admit(self, state: MixtureState) -> None:
-        try:
-            with np.errstate(all="ignore"):
-                components = Components.of(state.weights, state.means, state.covariances)
-            finite = bool(np.isfinite(components.factors).all() and (state.weights > 0).all())
-        except (np.linalg.LinAlgError, ValueError):
-            finite = False
-        if not finite:
-            raise InputError("this state's components are no Gaussian mixture.")
+    def admit(self, state: TreeState) -> None:
+        super().admit(state)
+        if not 1 <= len(state.cells) <= MOST_OPEN:
+            raise InputError(f"this state has {len(state.cells)} open cells, not 1 to {MOST_OPEN}.")
 
-    def asked(self, state: MixtureState, query: Query) -> Query | None:
-        return None if state.done >= state.last else query
+    def asked(self, state: TreeState, query: Query) -> Query | None:
+        if _depth(query):
+            return query.shortened(PARTS * len(state.cells))
+        return super().asked(state, query)
 
-    def prepare(self, batch: Encoded, first: MixtureState) -> Encoded:
-        return batch._replace(X=whole_numbers(batch.X)) if first.noise > 0 else batch
+    def map(self, batch: Encoded, state: TreeState, query: Query) -> Sequence[Contribution]:
+        depth = _depth(query)
+        if depth:
+            places = _places(batch.X * FEATURE_STEP if state.noise else batch.X, state, depth)
+            return [Cells(places[:, None], (PARTS * len(state.cells),), query.blocks[0].limit)]
+        return [self._divided(batch.X, state)]
 
-    def map(self, batch: Encoded, state: MixtureState, query: Query) -> Sequence[Contribution]:
-        weights, features = self._products(batch.X, state)
-        return [Mixed(weights, features)]
-
-    def _products(self, X: Reals, state: MixtureState) -> tuple[Reals, tuple[Whole, ...]]:
-        """Responsibilities, and for each component the statistics of the records, in units."""
+    def _divided(self, X: Reals, state: TreeState) -> Divided:
+        """Responsibilities, and the records as each component sees them, in units."""
         components = Components.of(state.weights, state.means, state.covariances)
-        private = state.noise > 0
-        own = components.standardised_exactly(X) if private else components.standardised(X)
-        shares = components.responsibilities(own)
-        if self.coordinates == "own":
-            seen = own / _reach(state)
-        else:
-            seen = np.broadcast_to(X * FEATURE_STEP if private else X, own.shape)
-        return shares * WEIGHT_UNIT, tuple(self._statistics(each, state) for each in seen)
+        private, logs, seen = state.noise > 0, np.empty((len(X), len(state.means))), []
+        ball = X * (FEATURE_STEP if private else 1.0)
+        for k in range(len(state.means)):
+            see = components.standardised_exactly if private else components.standardised
+            own = see(k, X)
+            logs[:, k] = components.log_density(k, own)
+            if self.coordinates == "own":
+                own *= MOMENT / reach_of(state)
+            else:
+                own = ball * MOMENT
+            seen.append(self._whole(own) if private else own)
+        shares = shares_of(logs) * WEIGHT_UNIT
+        return Divided(shares, tuple(seen), state.kind, Norm(state.norm))
 
-    def _statistics(self, seen: Reals, state: MixtureState) -> Whole:
-        if state.noise == 0:
-            return Whole(statistics(seen, state.kind, Norm(state.norm)) * FEATURE_UNIT)
-        near = np.nan_to_num(np.clip(seen, -FARTHEST, FARTHEST), nan=0.0)
-        found = statistics(near, state.kind, Norm(state.norm)) * FEATURE_UNIT
-        return Whole(np.rint(found, out=found))
+    def _whole(self, own: Reals) -> Reals:
+        """The ball's records are rounded towards its middle: none becomes longer than 1."""
+        np.clip(own, -FARTHEST * MOMENT, FARTHEST * MOMENT, out=own)
+        np.copyto(own, 0.0, where=np.isnan(own))
+        return np.rint(own, out=own) if self.coordinates == "own" else np.trunc(own, out=own)
 
-    def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
-        components, width = state.means.shape
-        sums = total.reshape(components, -1)
-        counts = sums[:, 0]
-        seen_from, reach = self._frame(state)
-        means, covariances = state.means.copy(), state.covariances.copy()
-        for k in range(components):
-            if counts[k] <= FEWEST * state.noise:
-                covariances[k] = self._bounded(4 * covariances[k])  # it looks farther afield
-                continue
-            mean, moments = np.split(sums[k, 1:] / counts[k], [width])
-            # Noise of deviation σ makes a symmetric matrix with eigenvalues up to about σ√(2d).
-            least = state.noise * math.sqrt(width / 2) / counts[k]
-            spread = covariance_of(mean, moments, state.kind, Norm(state.norm), least)
-            means[k] = _in_ball(seen_from.back(k, mean, reach))
-            covariances[k] = self._bounded(seen_from.widened(k, spread, reach))
-        kept = np.maximum(counts, max(state.noise, 1e-9))
+    def reduce(self, total: Reals, state: TreeState) -> TreeState:
+        if state.done >= state.tree:
+            return self._maximised(total, state)
+        ready = state.done + 1 == state.tree
+        before = Opened(state.cells, state.counts, state.leaves)
+        found = opened(before, total, state.done, state.sure, ready)
+        cells = state.cells[:1] if ready else found.cells  # they are not looked at any more
         after = replace(
-            state,
-            weights=kept / kept.sum(),
-            means=means,
-            covariances=covariances,
-            done=state.done + 1,
+            state, cells=cells, counts=found.counts, leaves=found.leaves, done=state.done + 1
         )
-        if state.windows:
-            return self._averaged(state, after, counts > FEWEST * state.noise)
-        if self.rounds is None and state.noise == 0 and _still(state, after):
-            return replace(after, done=state.rounds)
-        return after
+        return self._started(after, found) if ready or state.windows else after
 
-    def _averaged(
-        self, before: MixtureState, found: MixtureState, seen: NDArray[np.bool_]
-    ) -> MixtureState:
-        """What was found, averaged with earlier rounds: as moments, which is how EM adds records.
+    def _started(self, state: TreeState, found: Opened) -> TreeState:
+        """Components that fit the counts so far."""
+        leaves = shape_of(found, state.done, state.low, state.high)
+        start = fitted(leaves, self.components, self._matrix)
+        covariances = np.array([self._cut(each) for each in start.covariances])
+        return replace(state, weights=start.weights, means=start.means, covariances=covariances)
 
-        A component that was not seen just now is as it was found: somewhere else.
-        """
-        share = late_share(at_rest(float(found.done), found.last))
-        weights = (1 - share) * before.weights + share * found.weights
-        means, covariances = found.means.copy(), found.covariances.copy()
-        for k in np.flatnonzero(seen):
-            new = share * found.weights[k] / weights[k]
-            means[k] = (1 - new) * before.means[k] + new * found.means[k]
-            between = self._squared(found.means[k] - before.means[k])
-            covariances[k] = self._bounded(
-                (1 - new) * before.covariances[k]
-                + new * found.covariances[k]
-                + new * (1 - new) * between
-            )
-        return replace(found, weights=weights, means=means, covariances=covariances)
-
-    def _squared(self, difference: Reals) -> Reals:
+    def _matrix(self, covariance: Reals) -> Reals:
+        """The nearest covariance matrix of our kind, within bounds."""
         if self.covariance == "full":
-            return np.outer(difference, difference)
-        squares = difference**2
-        return np.asarray(squares.mean()) if self.covariance == "spherical" else squares
+            return self._bounded(covariance)
+        cut = np.broadcast_to(self._bounded(self._shaped(np.diag(covariance))), len(covariance))
+        return np.diag(cut)
 
-    def result(self, state: MixtureState) -> MixtureModel:
-        return MixtureModel(state.weights, state.means, state.covariances, state.kind)
+    def _cut(self, matrix: Reals) -> Reals:
+        return matrix if self.covariance == "full" else self._shaped(np.diag(matrix))
 
-    def predict(self, model: MixtureModel, X: Reals) -> Prediction:
-        shares = model.responsibilities(X)
-        return Prediction("cluster", shares.argmax(axis=1), shares)
+    def _stretch(self, norm: Norm) -> float:
+        return off_diagonal(norm)
 
-    def _frame(self, state: MixtureState) -> tuple[Components, float]:
-        """Where the statistics of this round are seen from, and their unit of length."""
-        if self.coordinates == "own":
-            return Components.of(state.weights, state.means, state.covariances), _reach(state)
-        unit = np.broadcast_to(self._first(np.ones(state.means.shape[1])), state.covariances.shape)
-        return Components.of(state.weights, np.zeros_like(state.means), unit), 1.0
+    def _trusted(self, noise: float, state: TreeState) -> float:
+        """The start's covariances are right within a factor: what has more noise than that is
+        believed less."""
+        return 1.0 if self.coordinates == "shared" else 1 / (1 + noise**2)
 
-    def _first(self, variances: Reals) -> Reals:
-        """The same covariance for every component, from the variance of each coordinate."""
-        one: dict[str, Reals] = {
-            "full": np.diag(variances),
-            "diag": variances,
-            "spherical": np.asarray(variances.mean()),
-        }
-        chosen = one[self.covariance]
-        return np.ascontiguousarray(np.broadcast_to(chosen, (self.components, *chosen.shape)))
+    def _unseen(self, state: TreeState, k: int, counts: Reals) -> tuple[float, Reals]:
+        """It stays what the counts of cells told."""
+        return state.weights[k] * max(counts.sum(), 0.0), state.covariances[k]
 
-    def _bounded(self, covariance: Reals) -> Reals:
-        """Variances within [floor, 1]: no larger ones exist in the unit ball."""
-        if covariance.ndim < 2:
-            return np.clip(covariance, self.floor, 1.0)
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        return np.asarray((vectors * np.clip(values, self.floor, 1.0)) @ vectors.T)
-
-    def _noise(self, state: MixtureState, promise: Promise) -> float:
-        plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
-        mechanism = Levels.planned(promise, plan).mechanism(plan.stage(1).query.blocks[-1])
-        return float(mechanism.scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
+    def _with_noise(self, state: TreeState, promise: Promise) -> TreeState:
+        plan, norm = Plan(tuple(self.plan(state))), Norm(state.norm)
+        first = Levels.planned(promise, plan.part(min(1, state.windows)))
+        later = Levels.planned(promise, plan.part(state.counting + 1)) if state.counting else first
+        sure = SURE[norm] * _deviation(first, plan.stage(1).query)
+        return replace(state, sure=sure, noise=_deviation(later, plan.stages[-1].query))
 
 
-def in_windows(query: Query, first: MixtureState) -> list[Stage]:
-    """The rounds of the plan, or of each window."""
-    stage = Stage(query, first.rounds)
-    if not first.windows:
-        return [stage]
-    return [replace(stage, window=number) for number in range(1, first.windows + 1)]
+def _deviation(levels: Levels, query: Query) -> float:
+    scale = float(levels.mechanism(query.blocks[0]).scale)
+    return scale * (math.sqrt(2) if query.blocks[0].norm is Norm.L1 else 1.0)
 
 
-def joint_bound(norm: Norm, kind: str, width: int) -> Fraction:
-    """The largest norm of a record's statistics when ‖s‖₂ ≤ 1 (mixture.md): √3 in L2."""
-    if norm is Norm.L2:
-        return round_up(math.nextafter(math.sqrt(3), 2))
-    moments = Fraction(width + 1, 2) if kind == "full" else Fraction(1)
-    return round_up(math.nextafter(math.sqrt(width), math.inf)) + 1 + moments
+def _counting(depth: int, first: TreeState) -> Stage:
+    """One round of the tree: so many cells as there can be."""
+    length = min(PARTS**depth, PARTS * MOST_OPEN)
+    norm, weight = Norm(first.norm), START / first.tree
+    return Stage(Query((Block(f"{TREE} {depth}", length, norm, Fraction(1), COUNT_STEP, weight),)))
 
 
-def _reach(state: MixtureState) -> float:
-    """A Gaussian record is about √d deviations from its centre, and rarely 2 farther."""
-    return math.sqrt(state.means.shape[1]) + 2.0
+def _windowed(tree: list[Stage], statistics: Stage, first: TreeState) -> Iterator[Stage]:
+    """Counts in the first windows, statistics in the others; all of them in a first one that is
+    too long to do without statistics."""
+    parts = np.array_split(np.arange(len(tree)), max(1, first.counting))
+    for window, part in enumerate(parts, start=1):
+        for place in part:
+            yield replace(tree[place], window=window)
+    for window in range(first.counting + 1, first.windows + 1):
+        yield replace(statistics, window=window)
 
 
-def _rounds(promise: Promise) -> int:
-    if not promise.is_private:
-        return 100
-    return 5 if promise.delta == 0 else 10
+def _depth(query: Query) -> int:
+    """Of the cells that a round counts; 0 in a round of statistics."""
+    what, _, depth = query.blocks[0].name.partition(" ")
+    return int(depth) if what == TREE else 0
 
 
-def _in_ball(mean: Reals) -> Reals:
-    return mean / max(1.0, float(np.linalg.norm(mean)))
-
-
-def _still(before: MixtureState, after: MixtureState) -> bool:
-    """Whether no mean moved noticeably in its component's measure, and no weight did."""
-    components = Components.of(before.weights, before.means, before.covariances)
-    moved = np.diagonal(components.standardised(after.means)).T
-    return bool(
-        np.abs(moved).max() < STILL and np.abs(after.weights - before.weights).max() < STILL
-    )
+def _places(X: Reals, state: TreeState, depth: int) -> Integers:
+    """Which part of which open cell each vector lies in; −1: none."""
+    cells = cells_of(X, state.low, state.high, depth)
+    parents = cells >> BITS
+    found = np.minimum(np.searchsorted(state.cells, parents), len(state.cells) - 1)
+    places = found * PARTS + (cells & (PARTS - 1))
+    return np.where(state.cells[found] == parents, places, -1)

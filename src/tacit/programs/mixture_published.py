@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,12 +26,14 @@ from tacit.privacy.bound import Bound, Norm, round_up
 from tacit.privacy.clipping import clip_to_ball
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.promise import Adjacency, Promise
-from tacit.programs.components import Kind, moments_length
+from tacit.programs.components import Components, Kind, moments_length, shares_of, statistics
 from tacit.programs.contributions import Contribution, Products
-from tacit.programs.features import Whole
+from tacit.programs.features import FEATURE_STEP, Whole
 from tacit.programs.levels import Levels
-from tacit.programs.mixture import STEP, WEIGHT_UNIT, Mixture, MixtureState, in_windows
-from tacit.programs.program import Block, Plan, Query, Stage
+from tacit.programs.mixture_em import MixtureState, NoisyEM
+from tacit.programs.program import Block, Plan, Query, Stage, norm_for
+from tacit.programs.spread import box, made_up
+from tacit.programs.windows import over, rounds_each
 
 __all__ = ["PublishedMixture", "PublishedState", "perturbed"]
 
@@ -40,6 +42,9 @@ Reals = NDArray[np.float64]
 # About √(2 ln(1.25/δ))² for the δ of one release: how much larger the report's Gaussians are than
 # its Laplace noise of the same ε. It only shapes the tight accounting.
 LAPLACE_WEIGHT = Fraction(32)
+FARTHEST = 8.0  # a record that is farther from the middle of the ball is taken to be there
+WEIGHT_UNIT, FEATURE_UNIT = 2**14, 2**13  # responsibilities and statistics, as whole numbers
+STEP = Fraction(1, WEIGHT_UNIT * FEATURE_UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class PublishedState(MixtureState):
     excess: float = 1.0
 
 
-class PublishedMixture(Mixture):
+class PublishedMixture(NoisyEM[PublishedState]):
     """Perturbed parameters as in the report (Park et al. 2017, section 3.2, linear composition).
 
     weights_noise   "laplace": Laplace on the weights and Gaussian on means and covariances;
@@ -70,7 +75,7 @@ class PublishedMixture(Mixture):
         weights_noise: str = "laplace",
         composition: str = "linear",
     ) -> None:
-        super().__init__(components, covariance, rounds, coordinates="shared")
+        super().__init__(components, covariance, rounds, "shared", 1e-6)
         if weights_noise not in ("laplace", "gaussian") or composition not in ("linear", "tight"):
             raise UsageError(
                 'weights_noise is "laplace" or "gaussian" and composition "linear" or "tight", '
@@ -84,15 +89,36 @@ class PublishedMixture(Mixture):
                 "the report's Gaussian noise needs delta > 0: give the promise a delta, or take "
                 "the program Mixture."
             )
-        first = super().init(schema, Promise(math.inf))
-        state = PublishedState(**{f.name: getattr(first, f.name) for f in fields(first)})
+        # The plan's norms are the report's, whatever the promise.
+        state = self._first(schema)
         if promise.is_private and self.composition == "linear":
             weights, others = self._excess(state, promise)
             state = replace(state, excess_weights=weights, excess=others)
         return replace(state, noise=self._noise(state, promise)) if promise.is_private else state
 
-    def plan(self, first: MixtureState) -> Sequence[Stage]:
-        assert isinstance(first, PublishedState)
+    def _first(self, schema: Schema) -> PublishedState:
+        """First means are made-up records; components are so wide that they cover the box."""
+        encoder = self.encoder(schema)
+        low, high = box(encoder)
+        middle = (low + high) / 2
+        assert self.rounds is not None
+        radii = (high - low) / 2 / self.components ** (1 / encoder.width)
+        one = self._shaped(np.maximum(radii**2, self.floor))
+        return PublishedState(
+            weights=np.full(self.components, 1 / self.components),
+            means=middle + (made_up(encoder, self.components) - middle) / 2,
+            covariances=np.array([one] * self.components),
+            kind=self.covariance,
+            norm=norm_for(Promise(math.inf)).value,
+            noise=0.0,
+            rounds=rounds_each(self.rounds, self._windows),
+            windows=self._windows,
+        )
+
+    def windowed(self, windows: int) -> PublishedMixture:
+        return over(self, windows)
+
+    def plan(self, first: PublishedState) -> Sequence[Stage]:
         laplace = self.weights_noise == "laplace"
         width = first.means.shape[1]
         lengths = {"mean": width, "covariance": moments_length(first.kind, width)}
@@ -112,7 +138,24 @@ class PublishedMixture(Mixture):
         ]
         return in_windows(Query((weights, *others)), first)
 
-    def map(self, batch: Encoded, state: MixtureState, query: Query) -> Sequence[Contribution]:
+    def _products(self, X: Reals, state: PublishedState) -> tuple[Reals, tuple[Whole, ...]]:
+        """Responsibilities, and for each component the statistics of the records, in units."""
+        components = Components.of(state.weights, state.means, state.covariances)
+        private, logs = state.noise > 0, np.empty((len(X), len(state.means)))
+        see = components.standardised_exactly if private else components.standardised
+        for k in range(len(state.means)):
+            logs[:, k] = components.log_density(k, see(k, X))
+        found = statistics(self._near(X, private), state.kind, math.sqrt(2)) * FEATURE_UNIT
+        features = Whole(np.rint(found, out=found) if private else found)
+        return shares_of(logs) * WEIGHT_UNIT, (features,) * len(state.means)
+
+    @staticmethod
+    def _near(X: Reals, private: bool) -> Reals:
+        if not private:
+            return X
+        return np.nan_to_num(np.clip(X * FEATURE_STEP, -FARTHEST, FARTHEST), nan=0.0)
+
+    def map(self, batch: Encoded, state: PublishedState, query: Query) -> Sequence[Contribution]:
         weights, features = self._products(batch.X, state)
         width = state.means.shape[1]
         found: list[Contribution] = [Products(weights, Whole(np.ones((len(weights), 1))))]
@@ -121,10 +164,22 @@ class PublishedMixture(Mixture):
                 found.append(Products(weight[:, None], Whole(part)))
         return found
 
-    def reduce(self, total: Reals, state: MixtureState) -> MixtureState:
+    def reduce(self, total: Reals, state: PublishedState) -> PublishedState:
         ours = np.empty_like(total)
         ours[self._order(state)] = total
-        return super().reduce(ours, state)
+        return self._maximised(ours, state)
+
+    def _stretch(self, norm: Norm) -> float:
+        return math.sqrt(2)
+
+    def _unseen(self, state: PublishedState, k: int, counts: Reals) -> tuple[float, Reals]:
+        """It keeps its place and looks farther afield."""
+        return float(counts[k]), self._bounded(4 * state.covariances[k])
+
+    def _noise(self, state: PublishedState, promise: Promise) -> float:
+        plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
+        mechanism = Levels.planned(promise, plan).mechanism(plan.stage(1).query.blocks[-1])
+        return float(mechanism.scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
 
     def settings(self) -> dict[str, Any]:
         """Only what this constructor takes: coordinates and floor are not free here."""
@@ -156,6 +211,14 @@ class PublishedMixture(Mixture):
             max(1.0, weights / float(needed["weights"])),
             max(1.0, gaussian / float(needed["mean 0"])),
         )
+
+
+def in_windows(query: Query, first: MixtureState) -> list[Stage]:
+    """The rounds of the plan, or of each window."""
+    stage = Stage(query, first.rounds)
+    if not first.windows:
+        return [stage]
+    return [replace(stage, window=number) for number in range(1, first.windows + 1)]
 
 
 def perturbed(X: Reals, promise: Promise, randomness: Randomness = SYSTEM) -> Reals:

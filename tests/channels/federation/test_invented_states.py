@@ -40,7 +40,7 @@ from tacit.programs.logistic import Logistic
 from tacit.programs.logistic_exact import Exact
 from tacit.programs.mixture import Mixture
 from tacit.programs.program import Program
-from tacit.programs.states import state_bytes
+from tacit.programs.states import state_bytes, state_from
 
 PROMISE = Promise(0.1, 1e-6)
 WIDTH, RECORDS = 3, 40
@@ -133,9 +133,14 @@ def moved(program: Program[Any, Any], schema: Schema, states: Sequence[Make]) ->
     """With and without one record, under the same noise: each round moves by no more than planned,
     and the noise of every round is the planned one."""
     pair = [Attack(program, schema, present) for present in (True, False)]
+    queries = []
     for number, make in enumerate(states, start=1):
-        with_her, without = (a.round(number, make(a.study.first_state())) for a in pair)
-        query = pair[0].study.plan().stage(number).query
+        first = pair[0].study.first_state()
+        with_her, without = (a.round(number, make(first)) for a in pair)
+        whole = pair[0].study.plan().stage(number).query
+        query = program.asked(state_from(make(first), first), whole)  # perhaps shorter vectors
+        assert query is not None
+        queries.append(query)
         for block, place in query.slices():
             steps = [int(v) for v in with_her[place] - without[place]]
             if block.norm is Norm.L1:
@@ -143,8 +148,8 @@ def moved(program: Program[Any, Any], schema: Schema, states: Sequence[Make]) ->
             else:
                 assert sum(v * v for v in steps) <= block.limit**2
     planned = pair[0].study.levels()
-    for number in range(1, len(states) + 1):
-        planned.charge(number, pair[0].study.plan().stage(number).query)
+    for number, query in enumerate(queries, start=1):
+        planned.charge(number, query)
     for server in pair[0].servers.values():
         assert server._plan.releases == planned.releases
 
