@@ -53,6 +53,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
     """
 
     name = "itemsets"
+    selects = True
     states = (ItemsetsState,)
     models = (Itemsets,)
 

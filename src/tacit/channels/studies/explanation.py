@@ -43,6 +43,7 @@ class Explanation:
     schedule   how many rounds there are, and about which records
     expected   of the result on a typical table, by the program's rule; None where there is none
     ranges     which columns' ranges are found under the promise, and at what cost; else empty
+    options    what sampling and selection buy, and at what price; empty without them
     """
 
     promise: str
@@ -57,6 +58,7 @@ class Explanation:
     schedule: list[str] = field(default_factory=list)
     expected: ExpectedError | None = None
     ranges: str = ""
+    options: list[str] = field(default_factory=list)
 
     @property
     def lines(self) -> list[str]:
@@ -76,6 +78,7 @@ class Explanation:
             self.noise_words,
             *blocks,
             *self.schedule,
+            *self.options,
             self.cost,
             *([self.ranges] if self.ranges else []),
             *self.drop_out,
