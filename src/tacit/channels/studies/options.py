@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_RATE", "option_problems"]
 
-LEAST_RATE = 1e-6  # below it, hardly any sample has a record
+# Below it hardly any sample has a record, and accountants take minutes.
+LEAST_RATE = 1e-4
 
 
 def option_problems(study: Study) -> Iterable[str]:
