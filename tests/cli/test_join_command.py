@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tacit.channels.federation.noise_plan import asked_by
+from tacit.channels.federation.outbox import Outbox
 from tacit.channels.studies.study import Study
+from tacit.cli import join
 from tacit.cli.keys import key_named
 from tacit.cli.main import main
+from tacit.data.records import ArrayRecords
+from tacit.privacy.policy import LeftOut
+from tacit.programs.states import state_bytes
 
 SCHEMA = """
 [columns.age]
@@ -36,7 +44,7 @@ def tacit(
     return run
 
 
-def written(tacit: Any, oldest: int) -> Study:
+def written(tacit: Any, oldest: int, *more: str) -> Study:
     Path("schema.toml").write_text(SCHEMA.format(oldest=oldest))
     words = ["--name", "ages", "--question", "How old?", "--program", "histogram"]
     words += ["--epsilon", "1", "--schema", "schema.toml"]
@@ -44,7 +52,7 @@ def written(tacit: Any, oldest: int) -> Study:
     for name, digit in (("north", "a"), ("south", "b")):
         words += ["--server", f"{name}=https://127.0.0.1:2={digit * 64}"]
     words += ["--holder", f"a={key_named('holder').public_key}", "--holder", f"b={'e' * 64}"]
-    code, said = tacit("study", "new", "study.toml", *words, "--force")
+    code, said = tacit("study", "new", "study.toml", *words, *more, "--force")
     assert code == 0, said
     return Study.load("study.toml")
 
@@ -91,3 +99,23 @@ def test_a_join_that_failed_pins_nothing(tacit: Any, tmp_path: Path) -> None:
     folders = sorted(path.name for path in studies.iterdir())
     assert len(folders) == 2
     assert any(corrected.digest[:12] in name for name in folders)
+
+
+def test_a_restarted_join_draws_the_same_sample(
+    tacit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = written(tacit, 99, "--sampling", "0.5")
+    ages = ArrayRecords(np.linspace(-1, 1, 200)[:, None])
+    monkeypatch.setattr(join, "_records", lambda *given: ages)
+    budget: Any = SimpleNamespace(left_out=lambda: LeftOut("mine"))
+    state, query = asked_by(study, 1, state_bytes(study.first_state()))
+    totals = []
+    for folder in ("one", "one", "other"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        outbox = Outbox(tmp_path / folder / "outbox.db", study.digest)
+        role: Any = None  # nothing is told
+        contribute, _ = join._source(study, Path("ages.csv"), outbox, budget, role)
+        totals.append(contribute(1, state, query).total)
+        outbox.close()
+    assert (totals[0] == totals[1]).all()
+    assert (totals[0] != totals[2]).any()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,12 @@ def test_new_without_a_terminal_names_what_is_missing(tacit: Any) -> None:
         ({"unit": "person", "holders_per_person": "0"}, "x>=1"),
         ({"holders_per_person": "2"}, 'goes with unit = "person"'),
         ({"records": str(2**60)}, "lower records"),
+        ({"sampling": "1.5"}, "rate = 1.5"),
+        ({"sampling": "0.5", "unit": "holder"}, "no secret sample of holders"),
+        ({"sampling": "0.5", "adjacency": "replace"}, 'adjacency = "add-remove"'),
+        ({"sampling": "0.5", "epsilon": "inf"}, "no noise that a secret sample"),
+        ({"selection": "sparse-vector"}, "nothing would be saved"),
+        ({"selection": "noisy-counts"}, "take [selection] out"),
     ],
 )
 def test_new_writes_nothing_that_is_wrong(tacit: Any, changes: Any, words: str) -> None:
@@ -193,6 +200,36 @@ def test_new_asks_at_a_terminal(tacit: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert study.promise.epsilon == 0.5
     assert (len(study.servers), len(study.holders), study.take_part.minimum) == (2, 2, 2)
     assert next(answers, None) is None
+
+
+def test_new_agrees_on_a_sample_and_show_says_what_it_buys(tacit: Any) -> None:
+    made = tacit("new", "study.toml", *flags(sampling="0.1", delta="0", program="histogram"))
+    assert made.code == 0
+    assert "[sampling]\nrate = 0.1\n" in Path("study.toml").read_text()
+    assert tacit("check", "study.toml").code == 0
+    assert Study.load("study.toml").rate == Fraction(1, 10)
+    shown = " ".join(tacit("show", "study.toml", "--quick").out.split())
+    assert "What sampling and selection buy" in shown
+    assert "times the noise that it would have without sampling" in shown
+    told = tacit("show", "study.toml", "--quick", "--json").document["options"]
+    assert len(told) == 4
+
+
+def test_a_rate_that_was_edited_breaks_the_signature(tacit: Any) -> None:
+    assert tacit("new", "study.toml", *flags(sampling="0.5", delta="0")).code == 0
+    text = Path("study.toml").read_text()
+    Path("study.toml").write_text(text.replace("rate = 0.5", "rate = 0.25"))
+    result = tacit("check", "study.toml")
+    assert result.code == 6
+    assert "changed after signing" in result.err
+
+
+def test_new_states_how_itemsets_selects(tacit: Any, folder: Path) -> None:
+    (folder / "schema.toml").write_text('[columns.smokes]\ntype = "boolean"\n')
+    words = flags(selection="noisy-counts", program="itemsets", delta="0")
+    assert tacit("new", "study.toml", *words).code == 0
+    assert '[selection]\nkind = "noisy-counts"\n' in Path("study.toml").read_text()
+    assert "costs nothing more" in tacit("show", "study.toml", "--quick").out
 
 
 PERSON = '\n[columns.id]\ntype = "text"\nrole = "person"\n'

@@ -193,16 +193,20 @@ def run_sums(rules: Sequence[str], promise: Promise, channel: str) -> tuple[Any,
     if windows:
         return _online(rules, promise), program, 2, holders
     honest = 3 if "noise-in-parts" in rules else None
-    outcome = Federation(3, honest, holders_per_person=persons).run(
-        program, [ours for ours, _ in pairs], SCHEMA, promise
-    )
+    federation = Federation(3, honest, holders_per_person=persons, sampling=_rate(rules))
+    outcome = federation.run(program, [ours for ours, _ in pairs], SCHEMA, promise)
     return outcome.certificate, program, rounds, holders
 
 
 def _fine(rules: Sequence[str], promise: Promise) -> int:
     """Gaussian noise must be 4 steps wide, and each of its parts 8."""
-    narrow = "noise-in-parts" in rules or "sampled-gaussian-group" in rules
-    return 2 if promise.delta and narrow else 1
+    narrow = ("noise-in-parts" in rules) + ("sampled-gaussian-group" in rules)
+    return 2**narrow if promise.delta else 1
+
+
+def _rate(rules: Sequence[str]) -> float | None:
+    """Of a study's samples."""
+    return float(RATE) if any(name.startswith("sampled") for name in rules) else None
 
 
 def _online(rules: Sequence[str], promise: Promise) -> Certificate:
@@ -210,7 +214,8 @@ def _online(rules: Sequence[str], promise: Promise) -> Certificate:
     parts = "noise-in-parts" in rules
     program = Tiny(2, _fine(rules, promise), mixed="mixed-rounds" in rules)
     keys = [SigningKey.generate() for _ in range(4)]
-    study = local_study(program, 3, SCHEMA, promise, keys, 3 if parts else None, windows=2)
+    honest, rate = 3 if parts else None, _rate(rules)
+    study = local_study(program, 3, SCHEMA, promise, keys, honest, windows=2, sampling=rate)
     noise = NoisePlan(study)
     for number in range(1, study.last_round + 1):
         noise.charge(number, study.plan().stage(number).query)

@@ -36,6 +36,7 @@ from tacit.programs.averaging import Averaged
 from tacit.programs.holding import Holding
 from tacit.programs.program import Plan, Program
 from tacit.programs.reckoned import reckoned
+from tacit.programs.sampled import noise_of_samples
 from tacit.promises.asking import Accepted, promise_of
 from tacit.promises.cells import Cell
 from tacit.promises.examples import example_of
@@ -183,11 +184,15 @@ def run_federation(cell: Cell, seed: int) -> None:
     holders = [as_records(data)] * max(1, cell.holders) + [as_records(other)]
     honest = 3 if cell.channel == "federation, honest" else None
     persons = cell.holders if cell.unit is Unit.PERSON else None
-    federation = Federation(3, honest, holders_per_person=persons)
+    rate = Fraction(1, 4) if cell.sampling else Fraction(1)
+    federation = Federation(
+        3, honest, holders_per_person=persons, sampling=float(rate) if rate < 1 else None
+    )
     outcome = federation.run(program, holders, schema, promise)
     check_certificate(outcome.certificate, cell)
     factor = math.sqrt(3 / (honest - 1 if honest else 1)) * cell.holders
-    first = program.init(schema, reckoned(promise, factor))
+    plan = Plan(tuple(program.plan(program.init(schema, promise))))
+    first = program.init(schema, reckoned(promise, factor * noise_of_samples(promise, plan, rate)))
     pair = data, neighbour(data, other, cell.unit, cell.adjacency)
     check_moves(program, states, first, outcome.certificate, cell, pair)
 

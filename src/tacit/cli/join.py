@@ -191,12 +191,16 @@ def _source(
 ) -> tuple[Contribute, Ready | None]:
     from tacit.channels.federation.contribution import from_records
     from tacit.channels.federation.follow import Followed
+    from tacit.channels.federation.secret_samples import secret_samples
 
+    samples = secret_samples(study, outbox)
     if study.online is not None:
-        followed = Followed(study, path, outbox, role.tell, budget.left_out, budget.pays_now_for)
+        followed = Followed(
+            study, path, outbox, role.tell, budget.left_out, budget.pays_now_for, samples
+        )
         return followed.contribute, followed.ready
     records = _records(study, path, budget)
-    return from_records(study, records, left_out=budget.left_out), None
+    return from_records(study, records, left_out=budget.left_out, samples=samples), None
 
 
 def _records(study: Study, path: Path, budget: LedgerBudget) -> Records:

@@ -84,6 +84,17 @@ OPTIONS = [
         help="Every server adds all of it, or H servers are trusted not to collude.",
     ),
     click.option(
+        "--sampling",
+        type=float,
+        metavar="RATE",
+        help="Each unit takes part in each round with this probability, secretly.",
+    ),
+    click.option(
+        "--selection",
+        type=click.Choice(["noisy-counts", "sparse-vector"]),
+        help="How itemsets selects; sparse-vector is refused, with the reason.",
+    ),
+    click.option(
         "--smallest",
         type=int,
         help="Makes it a consortium, which averages models: records of the smallest, at least.",
@@ -114,6 +125,8 @@ def study_from(**given: Any) -> Study:
         Chosen,
         Deadlines,
         Online,
+        Sampling,
+        Selection,
         Study,
         TakePart,
     )
@@ -130,6 +143,7 @@ def study_from(**given: Any) -> Study:
     holders = tuple(map(_holder, answers["holders"]))
     fewest = 2 if consortium is None else consortium.colluding + 2
     windows, most = answers["windows"], answers["maximum"] or max(1, len(holders))
+    rate, kind = answers["sampling"], answers["selection"]
     return Study(
         name=answers["name"],
         question=answers["question"],
@@ -149,6 +163,8 @@ def study_from(**given: Any) -> Study:
         holders=holders,
         schema=schema,
         consortium=consortium,
+        sampling=None if rate is None else Sampling(rate=rate),
+        selection=None if kind is None else Selection(kind=kind),
         holders_per_person=answers["holders_per_person"],
     )
 

@@ -44,6 +44,9 @@ def print_study(console: Console, study: Study, explanation: Explanation) -> Non
     if explanation.schedule:
         _heading(console, "Rounds")
         _say(console, *explanation.schedule)
+    if explanation.options:
+        _heading(console, "What sampling and selection buy")
+        _say(console, *explanation.options)
     _heading(console, "What it costs")
     _say(console, explanation.cost)
     if explanation.ranges:

@@ -53,6 +53,7 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
     """
 
     name = "frequent-itemsets"
+    selects = True
     states = (ItemsetsState,)
     models = (Itemsets,)
 

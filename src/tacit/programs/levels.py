@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.errors import InternalFault, UsageError
 from tacit.privacy.accounting import calibrate
@@ -22,6 +23,8 @@ from tacit.privacy.release import Release
 from tacit.programs.program import Block, Plan, Query, Stage, norm_for
 
 __all__ = ["Levels"]
+
+AGREED_BITS = 11  # of a scale that was searched for
 
 
 @dataclass
@@ -52,8 +55,12 @@ class Levels:
         if not promise.is_private:
             return cls(promise, plan, {}, parts, holders)
         _check_norms(promise, plan)
-        drafts = [_draft(stage, block) for stage in plan.stages for block in stage.query.blocks]
-        scales = [release.scale for release in calibrate(promise, drafts)]
+        drafts = [
+            (block.norm, block.weight / stage.count, stage.count, stage.sampling, sample_of(stage))
+            for stage in plan.stages
+            for block in stage.query.blocks
+        ]
+        scales = _scales(promise, tuple(drafts))
         names = [block.name for stage in plan.stages for block in stage.query.blocks]
         multipliers = {n: c for n, c in zip(names, scales, strict=True) if c is not None}
         levels = cls(promise, plan, multipliers, parts, holders)
@@ -157,19 +164,39 @@ def sample_of(stage: Stage) -> str | None:
     return " + ".join(block.name for block in stage.query.blocks)
 
 
-def _draft(stage: Stage, block: Block) -> Release:
+# Norm, the weight of one round, rounds, rate and sample of a block.
+_Draft = tuple[Norm, Fraction, int, Fraction, str | None]
+
+
+@lru_cache(maxsize=128)
+def _scales(promise: Promise, drafts: tuple[_Draft, ...]) -> tuple[Fraction | None, ...]:
+    """The scale of each block for a bound of 1."""
+    found = calibrate(promise, [_draft(*each) for each in drafts])
+    return tuple(r.scale if r.sampling == 1 else _agreed(r.scale) for r in found)
+
+
+def _draft(
+    norm: Norm, weight: Fraction, count: int, sampling: Fraction, sample: str | None
+) -> Release:
     """A release of bound 1 whose relative scale follows the block's weight."""
-    each = block.weight / stage.count
-    laplace = block.norm is Norm.L1
-    scale = 1 / each if laplace else round_up(1 / math.sqrt(each))
+    laplace = norm is Norm.L1
     return Release(
         "laplace" if laplace else "gaussian",
-        Bound(block.norm, Fraction(1)),
-        scale,
-        count=stage.count,
-        sampling=stage.sampling,
-        sample=sample_of(stage),
+        Bound(norm, Fraction(1)),
+        1 / weight if laplace else round_up(1 / math.sqrt(weight)),
+        count=count,
+        sampling=sampling,
+        sample=sample,
     )
+
+
+def _agreed(scale: Fraction | None) -> Fraction | None:
+    """A scale that was searched for, rounded up by 0.1 % at most.
+
+    Floating point has a part in the search (Fourier transforms, logarithms), and other last digits
+    on other machines; those who add noise, and those who check it, must find the same.
+    """
+    return None if scale is None else round_up(scale, AGREED_BITS)
 
 
 def _check_norms(promise: Promise, plan: Plan) -> None:

@@ -239,6 +239,8 @@ class Learner(ABC):
     reads: ClassVar[tuple[int, ...]] = ()
     # False for a published method that is kept for comparison although its promise is broken.
     promise_holds: ClassVar[bool] = True
+    # Whether later rounds, or the model, are about what stands out in noisy sums (frequent sets).
+    selects: ClassVar[bool] = False
     models: ClassVar[tuple[type[Any], ...]] = ()
     # All that `remarks` may say, for whoever checks a certificate without its model.
     may_remark: ClassVar[tuple[str, ...]] = ()

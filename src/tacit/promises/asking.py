@@ -160,7 +160,7 @@ def _study(cell: Cell) -> dict[str, Any]:
         "aggregator": _service("aggregator", 1),
         "holders": [{"name": f"holder-{i}", "key": _key(10 + i)} for i in range(3)],
         "schema": example.schema.to_dict(),
-        **_unheard_of(cell),
+        **_options(cell),
     }
     if cell.windows:
         document["online"] = {"windows": WINDOWS}
@@ -284,8 +284,18 @@ def _program(example: Example) -> dict[str, Any]:
     return {"name": example.program, "version": version, "settings": example.settings}
 
 
+def _options(cell: Cell) -> dict[str, Any]:
+    """A study's."""
+    found: dict[str, Any] = {}
+    if cell.sampling:
+        found["sampling"] = {"rate": float(RATE)}
+    if cell.selection:
+        found["selection"] = {"kind": "sparse-vector"}
+    return found
+
+
 def _unheard_of(cell: Cell) -> dict[str, Any]:
-    """Central's options, which no file has."""
+    """Options of runs and of studies, which these files do not have."""
     found: dict[str, Any] = {}
     if cell.sampling:
         found["sampling"] = float(RATE)

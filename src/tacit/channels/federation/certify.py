@@ -114,11 +114,22 @@ def certified(
 
 def _conditions(study: Study) -> tuple[str, ...]:
     """What the promise rests on that nobody can check."""
-    if study.promise.unit is not Unit.PERSON:
-        return ()
-    many = study.contributions
-    holders = "one of the holders" if many == 1 else f"{many} of the holders"
-    return (f"Nobody is with more than {holders}, as the study states.",)
+    found = []
+    if study.promise.unit is Unit.PERSON:
+        many = study.contributions
+        holders = "one of the holders" if many == 1 else f"{many} of the holders"
+        found.append(f"Nobody is with more than {holders}, as the study states.")
+    if study.sampling is not None:
+        found.append(
+            f"In each round each holder drew a new sample of its own records, each {_unit(study)} "
+            f"with probability {study.rate}, and kept it to itself."
+        )
+    return tuple(found)
+
+
+def _unit(study: Study) -> str:
+    """What is drawn or not as a whole."""
+    return "person" if study.promise.unit is Unit.PERSON else "record"
 
 
 def trust_of(study: Study) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.channels.federation.holder import Contribute
+from tacit.channels.federation.secret_samples import Samples, fresh_samples
 from tacit.channels.roles.growing import FileNote
 from tacit.channels.studies.study import Study
 from tacit.data.records import Records
@@ -35,9 +36,10 @@ def from_records(
     records: Records,
     engine: Engine | None = None,
     left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
+    samples: Samples = fresh_samples,
 ) -> Contribute:
     """Answers every round with the sum over the same records, but for people who were left out
-    before that round."""
+    before that round; or over the round's own secret sample of them."""
     add = (engine or Serial()).map_sum
     prepared: dict[LeftOut, Holding] = {}
 
@@ -52,7 +54,7 @@ def from_records(
         return prepared[absent]
 
     def contribute(number: int, state: Any, query: Query) -> Sum:
-        # The sample is the holder's own secret, drawn anew in each round.
-        return Sum(holding().sum(state, query, study.plan().stage(number).sampling))
+        rate = study.plan().stage(number).sampling
+        return Sum(holding().sum(state, query, rate, samples(number)))
 
     return contribute

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tacit.channels.federation.explain_options import explained_options
 from tacit.channels.federation.rehearsal import rehearsed, typical_records
 from tacit.channels.studies.explanation import BlockNoise, Explanation, promised
 from tacit.channels.studies.file import FIRST_FORMAT
@@ -27,11 +28,12 @@ def explain(
     progress: Progress | None = None,
 ) -> Explanation:
     """Explain a study from its file alone; `quick` leaves out the rehearsal."""
+    noise = _noise(study, _first_queries(study))
     return Explanation(
         promise=promised(study),
         trust=_trust(study),
         sees=_sees(study),
-        noise=_noise(study, _first_queries(study)),
+        noise=noise,
         factor=study.noise_factor,
         noise_words=_noise_words(study),
         cost=_cost(study),
@@ -41,6 +43,7 @@ def explain(
         expected=_expected(study, records),
         ranges=_ranges(study),
         seen=_itself(study).sees(study.schema),
+        options=explained_options(study, noise, records),
     )
 
 
@@ -131,8 +134,8 @@ def _noise(study: Study, queries: list[Query]) -> list[BlockNoise]:
                 float(study.contributions * block.bound),
                 "each server",
                 whole / math.sqrt(study.parts),
-                whole * study.spread,
-                whole / study.contributions,
+                whole * study.spread / float(study.rate),  # sums of samples are scaled up
+                whole / study.contributions / (float(study.rate) * study.sampling_factor),
             )
         )
     return found
@@ -146,6 +149,8 @@ def _noise_words(study: Study) -> str:
     each = "all the noise that the promise needs" if parts == 1 else f"1/{parts} of its variance"
     many = study.contributions
     covered = "" if many == 1 else f" · {many}, for the {many} holders that a person may be with"
+    if study.sampling is not None:
+        covered += f" · {study.sampling_factor:.3g}, for the samples"
     return (
         f"Each of the {count} servers adds {each}, so the result has {study.noise_factor:.3g} "
         f"times the standard deviation of a run in one trusted place: {root}{covered}. In the "

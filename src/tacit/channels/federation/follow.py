@@ -20,6 +20,7 @@ import numpy as np
 
 from tacit.channels.federation.contribution import Sum
 from tacit.channels.federation.outbox import Outbox
+from tacit.channels.federation.secret_samples import Samples, fresh_samples
 from tacit.channels.roles.events import Tell
 from tacit.channels.roles.growing import (
     FoundFile,
@@ -38,6 +39,7 @@ from tacit.channels.roles.row_chain import (
     linked_batches,
 )
 from tacit.channels.studies.study import Study
+from tacit.crypto.prg import Randomness
 from tacit.data.digests import Digester
 from tacit.data.encode import Encoded
 from tacit.data.records import ArrayRecords
@@ -86,11 +88,12 @@ class Followed:
         tell: Tell = lambda event, **fields: None,
         left_out: Callable[[], LeftOut] = lambda: LeftOut("data"),
         pay_for: Callable[[RecordDigests], None] = lambda records: None,
+        samples: Samples = fresh_samples,
     ) -> None:
         if not path.exists():
             raise InputError(f"{path} does not exist: name the folder or file to watch.")
         self._study, self._path, self._outbox = study, path, outbox
-        self._left_out, self._pay_for = left_out, pay_for
+        self._left_out, self._pay_for, self._samples = left_out, pay_for, samples
         self._encoder = study.program().encoder(study.schema)
         self._key, self._bits = followed_key(), bits_of(self._encoder.schema)
         self._sink, self._told = tell, set[str]()
@@ -122,9 +125,10 @@ class Followed:
             try:
                 found = self._again(begun) if begun else self._look()
                 digester = Digester(self._encoder.schema)
+                sample = self._samples(number)  # of all batches together
                 total = np.zeros(carried_length(query), dtype=np.int64)
                 for batch in self._batches(found, digester.add):
-                    total += self._summed(batch, number, state, query)
+                    total += self._summed(batch, number, state, query, sample)
                 if begun:
                     return Sum(combined(total, query))  # noted and paid for in an earlier round
                 self._pay_for(digester.digests)
@@ -153,13 +157,15 @@ class Followed:
             found.append(NewRecords(FoundFile(path.name, used.links), start))
         return found
 
-    def _summed(self, batch: Encoded, number: int, state: Any, query: Query) -> Any:
+    def _summed(
+        self, batch: Encoded, number: int, state: Any, query: Query, sample: Randomness
+    ) -> Any:
         study = self._study
         rate = study.plan().stage(number).sampling
         stay = remaining(ArrayRecords(*batch), self._left_out())
         first = study.first_state()
         holding = Holding(study.program(), first, stay, study.promise, Serial().map_sum)
-        return holding.carried(state, query, rate)
+        return holding.carried(state, query, rate, sample)
 
     def _batches(self, found: list[NewRecords], observe: Observe) -> Iterator[Encoded]:
         left = self._study.take_part.records

@@ -25,6 +25,7 @@ from tacit.channels.studies.study import (
     Noise,
     Online,
     Party,
+    Sampling,
     Service,
     Study,
     TakePart,
@@ -67,6 +68,7 @@ class Federation:
     randomness   of the servers' noise, asked with (server, round), for tests; shares are always
                  secure
     holders_per_person   with unit = "person": with so many of the holders one person may be
+    sampling     each unit takes part in each round with this probability, secretly
     """
 
     servers: int = 2
@@ -74,6 +76,7 @@ class Federation:
     randomness: Callable[[int, int], Randomness] | None = None
     progress: Callable[[int, int], None] | None = None
     holders_per_person: int | None = None
+    sampling: float | None = None
 
     def run(
         self,
@@ -84,7 +87,14 @@ class Federation:
     ) -> LocalOutcome[M]:
         keys = [SigningKey.generate() for _ in range(self.servers + 1)]
         study = local_study(
-            program, len(holders), schema, promise, keys, self.honest, self.holders_per_person
+            program,
+            len(holders),
+            schema,
+            promise,
+            keys,
+            self.honest,
+            self.holders_per_person,
+            sampling=self.sampling,
         )
         own = [from_records(study, records) for records in holders]
         *_, last = self._outcomes(study, keys, own)
@@ -101,7 +111,14 @@ class Federation:
         all records so far after each."""
         keys = [SigningKey.generate() for _ in range(self.servers + 1)]
         study = local_study(
-            program, len(windows[0]), schema, promise, keys, self.honest, windows=len(windows)
+            program,
+            len(windows[0]),
+            schema,
+            promise,
+            keys,
+            self.honest,
+            windows=len(windows),
+            sampling=self.sampling,
         )
         own = [_of_windows(study, [each[i] for each in windows]) for i in range(len(windows[0]))]
         yield from self._outcomes(study, keys, own)
@@ -190,6 +207,7 @@ def local_study(
     honest: int | None = None,
     holders_per_person: int | None = None,
     windows: int | None = None,
+    sampling: float | None = None,
 ) -> Study:
     """A study among made-up parties; `keys` are those of the servers and, last, the aggregator."""
     place = "http://127.0.0.1:1"
@@ -215,6 +233,7 @@ def local_study(
         schema=schema,
         noise=Noise() if honest is None else Noise(policy="honest", honest=honest),
         holders_per_person=holders_per_person,
+        sampling=None if sampling is None else Sampling(rate=sampling),
     )
     return study.running(program)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tacit.channels.studies.options import option_problems
 from tacit.crypto.signing import is_public_key
 from tacit.privacy.promise import Adjacency, Promise, Unit
 
@@ -44,6 +45,7 @@ def problems(study: Study) -> Iterable[str]:
     yield from _deadline_problems(study)
     yield from _online_problems(study)
     yield from _unit_problems(study)
+    yield from option_problems(study)
     yield from party_problems(
         [
             *((f"[[servers]] {i}", s) for i, s in enumerate(study.servers, start=1)),

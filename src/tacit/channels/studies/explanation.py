@@ -44,6 +44,7 @@ class Explanation:
     expected   of the result on a typical table, by the program's rule; None where there is none
     ranges     which columns' ranges are found under the promise, and at what cost; else empty
     seen     how the program looks at records, if not as they are encoded; else empty
+    options    what sampling and selection buy, and at what price; empty without them
     """
 
     promise: str
@@ -59,6 +60,7 @@ class Explanation:
     expected: ExpectedError | None = None
     ranges: str = ""
     seen: str = ""
+    options: list[str] = field(default_factory=list)
 
     @property
     def lines(self) -> list[str]:
@@ -78,6 +80,7 @@ class Explanation:
             self.noise_words,
             *blocks,
             *self.schedule,
+            *self.options,
             self.cost,
             *([self.ranges] if self.ranges else []),
             *([self.seen] if self.seen else []),

@@ -16,6 +16,7 @@ from tacit.data.toml import (
 
 if TYPE_CHECKING:
     from tacit.channels.studies.study import Study
+    from tacit.channels.studies.tables import Sampling, Selection
 
 __all__ = ["FIRST_FORMAT", "FORMAT", "FORMATS", "canonical_form", "write_toml"]
 
@@ -45,6 +46,10 @@ CONSORTIUM = """\
 TAKE_PART = "# How many holders must, and may, take part; the most records that one may bring."
 DEADLINES = "# Seconds: for holders to gather, and for each round."
 ONLINE = "# Records arrive in windows, each record in one; each window keeps the whole promise."
+SAMPLING = """\
+# In each round each unit takes part with this probability. Its holder draws, in secret and anew in
+# each round; the servers' noise is that of the whole promise for such samples."""
+SELECTION = "# How the program selects by its sums: from the noisy ones, which costs nothing more."
 SERVERS = "# Each adds up one share of every holder's sum: random numbers. Run by different people."
 AGGREGATOR = "# Puts the servers' noisy sums together, and sees those only."
 HOLDERS = "# Who may bring data, known by their keys (`tacit keys show`)."
@@ -68,8 +73,10 @@ def canonical_form(study: Study) -> dict[str, Any]:
         "holders": [fields(holder) for holder in study.holders],
         "schema": schema_form(study.schema),
     }
-    if study.consortium is not None:
-        form["consortium"] = fields(study.consortium)
+    # What is not stated is not written: older studies keep their digests.
+    for name, table in (("consortium", study.consortium), *_options(study)):
+        if table is not None:
+            form[name] = fields(table)
     plain: dict[str, Any] = exact(form)
     return plain
 
@@ -92,6 +99,10 @@ def write_toml(study: Study) -> str:
     lines += ["", DEADLINES, "[deadlines]", *table_lines(fields(study.deadlines))]
     if study.online is not None:
         lines += ["", ONLINE, "[online]", *table_lines(fields(study.online))]
+    said = {"sampling": SAMPLING, "selection": SELECTION}
+    for name, table in _options(study):
+        if table is not None:
+            lines += ["", said[name], f"[{name}]", *table_lines(fields(table))]
     if study.servers:
         lines += tables_lines(SERVERS, "servers", study.servers)
     lines += ["", AGGREGATOR, "[aggregator]", *table_lines(fields(study.aggregator))]
@@ -100,6 +111,10 @@ def write_toml(study: Study) -> str:
     if study.signature is not None:
         lines += ["", SIGNATURE, "[signature]", *table_lines(fields(study.signature))]
     return "\n".join(lines) + "\n"
+
+
+def _options(study: Study) -> tuple[tuple[str, Sampling | Selection | None], ...]:
+    return ("sampling", study.sampling), ("selection", study.selection)
 
 
 def _head(study: Study) -> dict[str, Any]:

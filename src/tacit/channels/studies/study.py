@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from tacit.channels.studies.tables import (
     Online,
     Party,
     PromiseTable,
+    Sampling,
+    Selection,
     Service,
     Signature,
     TakePart,
@@ -55,6 +58,7 @@ from tacit.programs.program import Block, Plan, Program, Query
 from tacit.programs.ranged import ranged
 from tacit.programs.reckoned import reckoned
 from tacit.programs.registry import learner_named, program_named
+from tacit.programs.sampled import noise_of_samples
 
 __all__ = [
     "Chosen",
@@ -63,6 +67,8 @@ __all__ = [
     "Noise",
     "Online",
     "Party",
+    "Sampling",
+    "Selection",
     "Service",
     "Signature",
     "Study",
@@ -95,6 +101,8 @@ class Study(
     noise: Noise = Noise()
     online: Online | None = None
     consortium: Consortium | None = None
+    sampling: Sampling | None = None
+    selection: Selection | None = None
     holders_per_person: int | None = None
     signature: Signature | None = None
     format: str = FORMAT
@@ -239,7 +247,19 @@ class Study(
     def noise_factor(self) -> float:
         """How much larger the noise of the result is than a trusted place's, which would see that
         a person's contributions are hers, and clip them together."""
-        return self.spread * self.contributions
+        return self.spread * self.contributions * self.sampling_factor
+
+    @property
+    def rate(self) -> Fraction:
+        """The probability with which a unit takes part in a round."""
+        return Fraction(1) if self.sampling is None else self.sampling.exact
+
+    @cached_property
+    def sampling_factor(self) -> float:
+        """How much larger the noise is than without samples, at the same promise."""
+        program = self.program()
+        plan = Plan(tuple(program.plan(program.init(self.schema, self.promise))))
+        return noise_of_samples(self.promise, plan.part(min(1, plan.windows)), self.rate)
 
     # ── how large ──
 
@@ -301,6 +321,11 @@ class Study(
 
     def _fitting(self, program: Program[Any, Any]) -> Program[Any, Any]:
         old = self.format == FIRST_FORMAT
+        if self.selection is not None and not program.selects:
+            raise InputError(
+                f"study {self.name}, [selection]: {program.name} does not select by its sums, as "
+                "itemsets does: take [selection] out."
+            )
         program = ranged(program, self.schema)
         self.__dict__["_at_once"] = program
         try:
@@ -343,7 +368,7 @@ class Study(
     @cached_property
     def _fine_plan(self) -> Plan:
         """As the program gives it, for any number of units."""
-        plan = Plan(tuple(self.program().plan(self.first_state())))
+        plan = Plan(tuple(self.program().plan(self.first_state()))).sampled(self.rate)
         if self.online is not None and self.format == FIRST_FORMAT:
             return _one_round_each(plan, self.online.windows)
         return plan
@@ -406,9 +431,11 @@ _TABLES: dict[str, Any] = {
     "noise": Noise,
     "online": Online,
     "consortium": Consortium,
+    "sampling": Sampling,
+    "selection": Selection,
     "signature": Signature,
 }
-_OPTIONAL = {"servers", "noise", "online", "consortium", "signature"}
+_OPTIONAL = {"servers", "noise", "online", "consortium", "sampling", "selection", "signature"}
 
 
 def _from_dict(document: Mapping[str, Any], where: str) -> Study:

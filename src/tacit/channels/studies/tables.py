@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
@@ -17,6 +18,8 @@ __all__ = [
     "Online",
     "Party",
     "PromiseTable",
+    "Sampling",
+    "Selection",
     "Service",
     "Signature",
     "TakePart",
@@ -81,6 +84,27 @@ class Online(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     windows: int
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """In each round each unit takes part with this probability; its holder draws, secretly."""
+
+    rate: float
+
+    @property
+    def exact(self) -> Fraction:
+        """The decimal number that stands in the file: 0.1 is 1/10, for everyone."""
+        return Fraction(repr(self.rate))
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a program that selects by its sums (frequent sets) does it.
+
+    noisy-counts    by the noisy sums that everyone sees: it costs nothing more
+    sparse-vector   by comparisons of sums that nobody sees: in one place only (selection.md)
+    """
+
+    kind: Literal["noisy-counts", "sparse-vector"]
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
