@@ -14,6 +14,9 @@ published models. Without cryptography, which changes no number.
                      the L2 bound 2/(Knλ), drawn jointly, one curious member reckoned with
     … by rule        the same with λ as tacit suggests it from public numbers (peers/advice.py)
 
+Before these, one peer measures invented networks, good and bad, and votes by what it found
+(peers_parts/worth.py, src/tacit/channels/peers/worth.md).
+
 `--quick` takes 2 folds instead of 10 and every other point. `--page` also writes
 docs/explain/peers-results.md and its pictures. Points are left in bench/peers-utility.csv.
 """
@@ -35,11 +38,13 @@ from peers_parts.newcomers import Arrival, Attack, arrivals, attacks, from_withi
 from peers_parts.page import Baselines, baselines, written
 from peers_parts.problems import PEERS, Problem
 from peers_parts.sweeps import Result, Sweep, sweeps
+from peers_parts.worth import worth_rows
 from shared_parts.probabilities import quality_rows
 from tacit.cli.bench import Row
 from tacit.errors import UsageError
 
 FOLDS, QUICK_FOLDS = 10, 2
+RUNS, QUICK_RUNS = 40, 10  # of each invented network
 NO_NOISE = 1e6  # as an ε
 JUDGED = Setting(CORRECTED, 1.0, RULE, 50, 66, 50)
 ACCURACY, SPREAD, SECONDS, LOST = 0.85, 0.01, 10.0, 0.02  # the bars
@@ -63,6 +68,8 @@ def _rows(say: Say, quick: bool, page: bool) -> Iterator[Row]:
     folds = QUICK_FOLDS if quick else FOLDS
     labs = {name: Lab(Problem(name), folds) for name in PEERS}
     yield from judged(labs["spambase"])
+    say("invented networks, good and bad …")
+    yield from worth_rows(QUICK_RUNS if quick else RUNS)
     results = swept(labs, quick, say)
     say("newcomers and saboteurs …")
     came, attacked = _newcomers(labs["spambase"]), _attacks(labs["spambase"])

@@ -195,6 +195,16 @@ def test_a_page_has_all_points(module: Any) -> None:
         next(module.rows(print, quick=True, page=True))
 
 
+def test_what_was_measured_loses_less_than_a_point(module: Any) -> None:
+    """One run of each network, so the mean over networks is held to the bar, and each to three
+    times that; the command takes forty runs, and holds each to it."""
+    found = list(part(module, "worth").outcomes(1, (1000,)))
+    assert np.mean([max(0.0, one.lost) for one in found]) < 0.01
+    assert max(one.lost for one in found) < 0.03
+    lost = {one.name: one.network - one.weighed for one in found}
+    assert lost["ten opposite models"] > 0.5  # and by going by the network
+
+
 def test_options_reach_the_benchmark(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

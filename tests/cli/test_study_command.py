@@ -226,7 +226,7 @@ def test_a_rate_that_was_edited_breaks_the_signature(tacit: Any) -> None:
 
 def test_new_states_how_itemsets_selects(tacit: Any, folder: Path) -> None:
     (folder / "schema.toml").write_text('[columns.smokes]\ntype = "boolean"\n')
-    words = flags(selection="noisy-counts", program="itemsets", delta="0")
+    words = flags(selection="noisy-counts", program="frequent-itemsets", delta="0")
     assert tacit("new", "study.toml", *words).code == 0
     assert '[selection]\nkind = "noisy-counts"\n' in Path("study.toml").read_text()
     assert "costs nothing more" in tacit("show", "study.toml", "--quick").out

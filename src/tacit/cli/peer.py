@@ -93,17 +93,58 @@ def peer(context: click.Context, /, as_json: bool, **options: Any) -> None:
 @json_option
 def status(network: str, folder: Path | None, as_json: bool) -> None:
     """How your peer in NETWORK is doing: whom it knows, groups, budget, how good its models are."""
-    from tacit.home import tacit_home
+    from tacit.channels.peers.worth import read_worth
+    from tacit.cli.peer_words import peer_folder
 
-    path = (folder or tacit_home() / "peers" / network) / "status.json"
+    where = peer_folder(network, folder)
+    path = where / "status.json"
     if not path.exists():
         raise InputError(f"{path}: there is no such peer, or it has not begun yet.")
     found = json.loads(path.read_text(encoding="utf-8"))
+    worth = read_worth(where, str(found.get("digest")))
     if as_json:
-        print_document(found)
+        print_document({**found, **({} if worth is None else {"measured": worth.document()})})
         return
     for name, value in found.items():
         people().print(f"{name.replace('_', ' '):<22} {_shown(value)}", markup=False)
+    hint = f"is the network worth it? tacit peer measure {network} --data FILE --epsilon NUMBER"
+    for line in [hint] if worth is None else worth.words:
+        people().print(line, markup=False)
+
+
+@peer.command()
+@click.argument("network")
+@click.option(
+    "--data",
+    "data_path",
+    required=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Your labelled records.",
+)
+@click.option("--epsilon", type=float, required=True, help="What it may cost each of them.")
+@click.option(
+    "--share", type=float, default=0.3, show_default=True, help="Of your records, held back."
+)
+@click.option("--dataset", help="Which budget of your ledger pays; by default the file's name.")
+@click.option("--ledger", "ledger_file", type=click.Path(path_type=Path), help="By default yours.")
+@click.option("--folder", type=click.Path(path_type=Path), help="The peer's, if not its own.")
+@click.option("--again", is_flag=True, help="Measure anew, and pay anew.")
+@json_option
+def measure(as_json: bool, **asked: Any) -> None:
+    """Is NETWORK worth it? How your own records alone would do, beside the models that arrived.
+
+    Some of your records, drawn by lot, are held back: a model of the rest and the network's models
+    are judged by them, under noise that your ledger pays for, once. The result is for you alone;
+    from then on votes are weighed by it.
+    """
+    from tacit.cli.peer_measure import measure_network
+
+    worth = measure_network(**asked)
+    if as_json:
+        print_document({"network": asked["network"], **worth.document()})
+        return
+    for line in worth.words:
+        people().print(line, markup=False)
 
 
 @peer.command()
@@ -131,18 +172,22 @@ def show(network: str, folder: Path | None, as_json: bool) -> None:
     type=click.Path(path_type=Path, exists=True),
     help="Your labelled records: votes count by accuracy on them. Nothing leaves.",
 )
+@click.option("--votes", is_flag=True, help="Also what each model says, and what it weighs.")
 @json_option
 def predict(network: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """What your peer's models say of the records in FILE, by majority vote.
 
-    Your own model, which never leaves, has a vote too. The label may be absent; if it is there,
+    Your own model, which never leaves, has a vote too. After `tacit peer measure` votes count by
+    what was measured. The label may be absent; if it is there,
     what the vote gets right is said as well.
     """
     from tacit.cli.peer_predict import predicted
 
     found = predicted(network, **asked)
-    titles = ("row", "prediction")
-    lines = "".join(f"{row},{'' if said is None else said}\n" for row, said in found.rows)
+    titles = found.titles
+    lines = "".join(
+        ",".join("" if one is None else str(one) for one in row) + "\n" for row in found.rows
+    )
     if out is not None:
         out.write_text(f"{','.join(titles)}\n{lines}", encoding="utf-8")
     if as_json:

@@ -13,12 +13,24 @@ from tacit.errors import InputError
 from tacit.home import tacit_home
 from tacit.whole_file import write_whole
 
-__all__ = ["pact_in_words", "pact_of", "private_folder", "surrounded", "write_private"]
+__all__ = [
+    "pact_in_words",
+    "pact_of",
+    "peer_folder",
+    "private_folder",
+    "surrounded",
+    "write_private",
+]
+
+
+def peer_folder(network: str, folder: Path | None) -> Path:
+    """Of a peer of ours. Makes nothing."""
+    return folder or tacit_home() / "peers" / network
 
 
 def pact_of(network: str, folder: Path | None) -> Pact:
     """Of a network that a peer of ours is, or was, in."""
-    where = folder or tacit_home() / "peers" / network
+    where = peer_folder(network, folder)
     if not (where / "pact.json").exists():
         raise InputError(f"{where}: there is no such peer. Start it with: tacit peer")
     return pact_from_bytes((where / "pact.json").read_bytes())

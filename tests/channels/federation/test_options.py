@@ -75,7 +75,7 @@ def test_older_studies_keep_their_digests_and_every_option_counts() -> None:
     assert "[sampling]" not in plain.to_toml()
     assert "[selection]" not in plain.to_toml()
     counts = Selection(kind="noisy-counts")
-    itemsets = example_of("itemsets")
+    itemsets = example_of("frequent-itemsets")
     assert isinstance(itemsets.learner, Program)
     selecting = study(sampling=None, program=itemsets.learner, schema=itemsets.bare)
     chosen = msgspec.structs.replace(selecting, selection=counts)
@@ -297,7 +297,7 @@ def test_a_sampled_federation_keeps_its_promise(promise: Promise, honest: int | 
 
 def test_every_program_runs_on_samples() -> None:
     """Rounds over other records than the last ones': no program takes them for the same."""
-    for name in ("k-means", "itemsets", "naive-bayes"):
+    for name in ("k-means", "frequent-itemsets", "naive-bayes"):
         example = example_of(name)
         program = example.learner
         assert isinstance(program, Program)
@@ -391,7 +391,7 @@ def test_a_server_that_adds_noise_for_another_rate_is_not_believed(ran: Run) -> 
 @pytest.mark.parametrize(
     ("name", "promise"),
     [
-        *((name, PURE) for name in ("histogram", "k-means", "logistic", "itemsets", "pca")),
+        *((name, PURE) for name in ("histogram", "k-means", "logistic", "frequent-itemsets", "pca")),
         ("histogram", NORMAL),
         ("k-means", NORMAL),
     ],
@@ -430,7 +430,7 @@ def test_show_says_when_more_noise_is_hardly_any() -> None:
 
 
 def test_show_says_how_is_selected() -> None:
-    example = example_of("itemsets")
+    example = example_of("frequent-itemsets")
     assert isinstance(example.learner, Program)
     made = study(sampling=None, program=example.learner, schema=example.bare)
     chosen = msgspec.structs.replace(made, selection=Selection(kind="noisy-counts"))

@@ -9,21 +9,31 @@ from tacit.channels.peers.library import Library
 from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.peer import Peer
 from tacit.channels.peers.vetting import voting_models
+from tacit.channels.peers.worth import Worth
 from tacit.data.encode import Encoded
 
 __all__ = ["accuracy", "ensemble_of", "status_of"]
 
 
 def ensemble_of(
-    pact: Pact, library: Library, own: Any = None, records: Encoded | None = None
+    pact: Pact,
+    library: Library,
+    own: Any = None,
+    records: Encoded | None = None,
+    worth: Worth | None = None,
 ) -> Ensemble | None:
     """All models here, the own one included, each with one vote; with `records`, each with as much
-    as it is worth on these. None where there is no model at all yet."""
+    as it is worth on these, and else by what was measured. None where there is no model yet."""
     models = voting_models(pact, library)
     if not models and own is None:
         return None
-    found = Ensemble(models, own)
-    return found if records is None or records.y is None else found.weighted(records)
+    found = Ensemble(list(models.values()), own)
+    if records is not None and records.y is not None:
+        return found.weighted(records)
+    weights = None if worth is None or not models else worth.weights(list(models))
+    if weights is None:
+        return found
+    return Ensemble(found.models, own, weights if own is not None else weights[:-1])
 
 
 def accuracy(ensemble: Ensemble | None, records: Encoded | None) -> float | None:

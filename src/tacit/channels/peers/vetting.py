@@ -36,12 +36,12 @@ def _problem(pact: Pact, body: bytes, id: str) -> str | None:
         return OLD if _of_0_1(pact, body) is not None else str(error)
 
 
-def voting_models(pact: Pact, library: Library) -> list[Any]:
+def voting_models(pact: Pact, library: Library) -> dict[str, Any]:
     """The models of all publications that pass the check, in the order in which they came, and of
-    those that version 0.1 has left."""
+    those that version 0.1 has left; by the digests of their bodies, so nothing has two votes."""
     bodies = [body for body, _, _ in library.all()] + [body for body, _ in library.aside()]
-    found = (_voting(pact, body) for body in dict.fromkeys(bodies))  # nothing has two votes
-    return [model for model in found if model is not None]
+    found = {hashlib.sha256(body).hexdigest(): _voting(pact, body) for body in bodies}
+    return {name: model for name, model in found.items() if model is not None}
 
 
 def _voting(pact: Pact, body: bytes) -> Any:
