@@ -41,7 +41,7 @@ PROMISE = Promise(1.0, 1e-6)
 PLAIN = Schema(columns=(AGE, SEX, OLD, ILL, PERSON))
 SCHEMAS = {
     "linear-regression": Schema(columns=(AGE, SEX, COST)),
-    "itemsets": Schema(columns=(SEX, OLD, GROUP)),
+    "frequent-itemsets": Schema(columns=(SEX, OLD, GROUP)),
 }
 
 
