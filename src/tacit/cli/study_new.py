@@ -110,6 +110,7 @@ def new_options(command: F) -> F:
 
 def study_from(**given: Any) -> Study:
     """An unsigned study from the flags; what is missing is asked for."""
+    from tacit.channels.studies.chosen import with_source
     from tacit.channels.studies.study import (
         Chosen,
         Deadlines,
@@ -134,7 +135,9 @@ def study_from(**given: Any) -> Study:
         name=answers["name"],
         question=answers["question"],
         rounds=1 if consortium else _rounds(program, schema, promise, windows),
-        chosen=Chosen(name=program.name, version=program.version, settings=settings),
+        chosen=with_source(
+            Chosen(name=_named(program), version=program.version, settings=settings)
+        ),
         promise=promise,
         noise=_noise(answers["noise"]),
         take_part=TakePart(
@@ -151,6 +154,11 @@ def study_from(**given: Any) -> Study:
         consortium=consortium,
         holders_per_person=answers["holders_per_person"],
     )
+
+
+def _named(program: Learner) -> str:
+    """By what it is found: its name of today, or where it is, if no package offers it."""
+    return program.written_name if ":" in program.written_name else program.name
 
 
 def _rounds(program: Learner, schema: Schema, promise: Promise, windows: int | None) -> int:
