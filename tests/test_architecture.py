@@ -29,7 +29,7 @@ ARROWS: dict[str, set[str]] = {
     "privacy": {"errors", "home", "program_names", "notebook", "whole_file", "toml_text", "crypto"},
     "data": {"errors", "notebook", "whole_file", "toml_text", "children", "crypto", "privacy"},
     "personal": {"errors", "home", "crypto", "privacy", "data"},
-    "programs": {"errors", "program_names", "crypto", "privacy", "data"},
+    "programs": {"errors", "home", "program_names", "whole_file", "crypto", "privacy", "data"},
     "engines": {"errors"},
     "wire": {"errors", "home", "crypto"},
     "channels": {

@@ -24,6 +24,7 @@ COMMANDS = {
     "peer": ("tacit.cli.peer:peer", "Take part in a network of peers without a centre."),
     "join": ("tacit.cli.join:join", "Take part in a study as a holder."),
     "study": ("tacit.cli.study:study", "Write, check, explain and sign a study file."),
+    "program": ("tacit.cli.program:program", "Programs that studies may run here."),
     "keys": ("tacit.cli.keys:keys", "Make and show identities."),
     "budget": ("tacit.cli.budget:budget", "Show or set what a holder's ledger allows."),
     "policy": ("tacit.cli.policy:policy", "What a holder permits, and who decides it."),

@@ -66,11 +66,10 @@ def check(file: Path, data_path: Path | None, as_json: bool) -> None:
     if data_path is None:
         _check_computable(found, file)
     else:
+        from tacit.channels.studies.chosen import chosen_learner
         from tacit.cli.table_view import checked_table, deliver_report
-        from tacit.programs.registry import learner_named
 
-        chosen = found.chosen
-        learner = learner_named(chosen.name, chosen.version, chosen.settings)
+        learner = chosen_learner(found.chosen)
         report = checked_table(data_path, found.schema, found, learner)
         if not report.problems:
             _check_computable(found, file)
@@ -124,7 +123,7 @@ def show(file: Path, records: int | None, quick: bool, as_json: bool) -> None:
 def sign(file: Path, author: str, as_json: bool) -> None:
     """Sign FILE anew after it was edited. It is written out in order; its own comments are kept
     no longer."""
-    found = _loaded(file)
+    found = _with_source(_loaded(file))
     _check_computable(found, file)
     _deliver(found.signed(key_named(author)), file, as_json)
 
@@ -159,7 +158,20 @@ def _check_computable(found: Study, file: Path) -> None:
 
 
 def _check_rounds(found: Study) -> None:
+    from tacit.channels.studies.chosen import check_round_trip
+
     found.check_capacity()
+    if found.chosen.source is not None:  # tacit's own are tested
+        check_round_trip(found.program(), found.schema, found.first_state(), found.plan())
+
+
+def _with_source(found: Study) -> Study:
+    """The study about the code that is here: its author signs what it will run."""
+    import msgspec
+
+    from tacit.channels.studies.chosen import with_source
+
+    return msgspec.structs.replace(found, chosen=with_source(found.chosen))
 
 
 def _check_average(found: Study) -> None:

@@ -121,6 +121,7 @@ def new_options(command: F) -> F:
 
 def study_from(**given: Any) -> Study:
     """An unsigned study from the flags; what is missing is asked for."""
+    from tacit.channels.studies.chosen import with_source
     from tacit.channels.studies.study import (
         Chosen,
         Deadlines,
@@ -148,7 +149,9 @@ def study_from(**given: Any) -> Study:
         name=answers["name"],
         question=answers["question"],
         rounds=1 if consortium else _rounds(program, schema, promise, windows),
-        chosen=Chosen(name=program.name, version=program.version, settings=settings),
+        chosen=with_source(
+            Chosen(name=_named(program), version=program.version, settings=settings)
+        ),
         promise=promise,
         noise=_noise(answers["noise"]),
         take_part=TakePart(
@@ -167,6 +170,11 @@ def study_from(**given: Any) -> Study:
         selection=None if kind is None else Selection(kind=kind),
         holders_per_person=answers["holders_per_person"],
     )
+
+
+def _named(program: Learner) -> str:
+    """By what it is found: its name of today, or where it is, if no package offers it."""
+    return program.written_name if ":" in program.written_name else program.name
 
 
 def _rounds(program: Learner, schema: Schema, promise: Promise, windows: int | None) -> int:

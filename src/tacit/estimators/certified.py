@@ -76,6 +76,8 @@ class CertifiedEstimator(BaseEstimator):
     _program_type: ClassVar[type[Learner]]
     # Sparse matrices are taken, and made dense: noise leaves nothing sparse.
     _takes_sparse: ClassVar[bool] = True
+    # Parameters that the model file has in another place.
+    _said_elsewhere: ClassVar[frozenset[str]] = frozenset()
     _release: Release
 
     @property
@@ -220,7 +222,7 @@ class CertifiedEstimator(BaseEstimator):
 
     def _public_parameters(self) -> dict[str, Any]:
         """Those that are part of the model, but for the promise, which the certificate has."""
-        skipped = LOCAL | {"epsilon", "delta", "adjacency"}
+        skipped = LOCAL | {"epsilon", "delta", "adjacency", *self._said_elsewhere}
         given = self.get_params(deep=False)
         if isinstance(given.get("schema"), (str, Path)):
             given["schema"] = Schema.load(given["schema"])  # a path is this machine's

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,8 +299,19 @@ class Program(Learner, Generic[S, M]):
     everyone takes it from the first state that they compute themselves (states.py).
     """
 
-    # The dataclasses that `init` and `reduce` return; sent as bytes, like models.
+    # The dataclasses that `init` and `reduce` return; sent as bytes, like models. By default what
+    # stands in the brackets: `class Mine(Program[State, Model])`.
     states: ClassVar[tuple[type[Any], ...]] = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """`class Mine(Program[State, Model])` declares both, unless the class says otherwise."""
+        super().__init_subclass__(**more)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is Program:
+                for name, kind in zip(("states", "models"), get_args(base), strict=True):
+                    if name not in cls.__dict__ and isinstance(kind, type) and is_dataclass(kind):
+                        setattr(cls, name, (kind,))
+
     # In how many windows records arrive; 0 if they are all there. Set by `windowed` alone.
     _windows: int = 0
 

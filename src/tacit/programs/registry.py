@@ -1,8 +1,9 @@
 """The programs installed on this machine, by name: tacit's own, and those of other packages.
 
 A study names a program; it never brings one. Nothing that arrives over a network is imported or
-executed: a name is looked up here, among what whoever runs this machine has installed. Another
-package offers programs by entry points of the group "tacit.programs" in its pyproject.toml:
+executed: a name is looked up here, among what whoever runs this machine has installed, or has
+allowed by its place, "module:Class" (`tacit program allow`). Another package offers programs by
+entry points of the group "tacit.programs" in its pyproject.toml:
 
     [project.entry-points."tacit.programs"]
     score-histogram = "my_package.scores:ScoreHistogram"
@@ -20,10 +21,11 @@ from typing import Any
 
 from tacit.errors import Refused
 from tacit.program_names import FORMERLY, PATTERN, current_name
+from tacit.programs.allowed import PLACE, allowed, imported
 from tacit.programs.program import Learner, Program
 from tacit.programs.settings import built
 
-__all__ = ["GROUP", "installed", "learner_named", "program_named"]
+__all__ = ["GROUP", "installed", "is_own", "learner_named", "program_named", "summing"]
 
 GROUP = "tacit.programs"
 # `Ranges` is not here: it reads numbers before there are bounds, and a study's schema has them.
@@ -60,12 +62,16 @@ def program_named(
     name: str, version: int | None = None, settings: Mapping[str, Any] | None = None
 ) -> Program[Any, Any]:
     """The installed program of this name, as `learner_named` finds it."""
-    found = learner_named(name, version, settings)
+    return summing(learner_named(name, version, settings))
+
+
+def summing(found: Learner) -> Program[Any, Any]:
+    """The same, if it sums over records; Refused if not."""
     if not isinstance(found, Program):
         raise Refused(
-            f"{name!r} is not made of sums over records. What parties train alone and average is "
-            "for a consortium, and what is learned from tables is for a crowd: give it to these, "
-            "or name a program that sums, such as logistic."
+            f"{found.name!r} is not made of sums over records. What parties train alone and "
+            "average is for a consortium, and what is learned from tables is for a crowd: give it "
+            "to these, or name a program that sums, such as logistic."
         )
     return found
 
@@ -85,13 +91,18 @@ def learner_named(
     settings.
     """
     written, name = name, current_name(name)
-    if name not in OWN and name not in _offered():
+    if PLACE.fullmatch(name):
+        kind = _by_place(name)
+    elif name in OWN:
+        kind = _own(name)
+    elif name in _offered():
+        kind = _foreign(name)
+    else:
         known = ", ".join(sorted([*OWN, *_offered()]))
         raise Refused(
             f"program {str(name)[:60]!r} is not installed here. Installed: {known}. Correct the "
             "name, or install the package that has the program, if you trust it."
         )
-    kind = _own(name) if name in OWN else _foreign(name)
     accepted = (kind.version, *kind.reads) if to_read else (kind.version,)
     if version is not None and version not in accepted:
         raise Refused(
@@ -100,13 +111,31 @@ def learner_named(
             f"version {kind.version}: models of different versions are not comparable."
         )
     found = built(kind, settings or {})
-    return found if written == name else _called(found, written)
+    return found if written == found.name else _called(found, written)
 
 
 def _called(learner: Learner, written: str) -> Learner:
     found = copy.copy(learner)
     found._written_name = written
     return found
+
+
+def is_own(kind: type[Learner]) -> bool:
+    """Whether it is one of tacit's."""
+    return f"{kind.__module__}:{kind.__qualname__}" in OWN.values()
+
+
+def _by_place(place: str) -> type[Learner]:
+    """What the owner of this machine has allowed; nothing is imported before that is known."""
+    if place not in allowed():
+        raise Refused(
+            f"program {place} is not allowed on this machine: its code would be run here, on your "
+            "records. Read it, and if you trust it: tacit program allow " + place
+        )
+    kind = imported(place)
+    if current_name(str(getattr(kind, "name", ""))) in OWN:
+        raise Refused(f"{place} calls itself {kind.name!r}, which is tacit's: rename it.")
+    return kind
 
 
 def _own(name: str) -> type[Learner]:

@@ -29,6 +29,7 @@ from tacit.channels.crowd.terms import (
     Windows,
 )
 from tacit.channels.studies.asked import column_names, whose
+from tacit.channels.studies.chosen import chosen_learner
 from tacit.channels.studies.tables import Chosen, Signature
 from tacit.crypto.blind_signatures import TokenPublicKey
 from tacit.crypto.onion import Hop, Shape
@@ -40,7 +41,6 @@ from tacit.errors import CheckFailed, InputError, Refused, UsageError
 from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.programs.program import Learner
-from tacit.programs.registry import learner_named
 
 __all__ = ["Proposal"]
 
@@ -191,7 +191,7 @@ class Proposal(
 
     def learned_by(self) -> Learner:
         """What makes a model of the tables, as installed here."""
-        return learner_named(self.learner.name, self.learner.version, self.learner.settings)
+        return chosen_learner(self.learner)
 
     @property
     def wave_seconds(self) -> float:

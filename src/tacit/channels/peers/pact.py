@@ -16,6 +16,7 @@ import msgspec
 from tacit.channels.peers.view import LARGEST_VIEW
 from tacit.channels.studies.asked import column_names, whose
 from tacit.channels.studies.checks import name_problems
+from tacit.channels.studies.chosen import chosen_learner
 from tacit.channels.studies.tables import Chosen, Terms
 from tacit.crypto.signing import digest, is_public_key
 from tacit.data.schema import Schema
@@ -24,7 +25,6 @@ from tacit.errors import InputError, TacitError
 from tacit.privacy.policy import Asked
 from tacit.privacy.promise import Promise, Unit
 from tacit.programs.averaging import Averaged
-from tacit.programs.registry import learner_named
 
 __all__ = ["Pact", "pact_from_bytes"]
 
@@ -99,7 +99,7 @@ class Pact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def averaged(self) -> Averaged:
         """What is trained, as installed here."""
         chosen = self.chosen
-        found = learner_named(chosen.name, chosen.version, chosen.settings)
+        found = chosen_learner(chosen)
         if not isinstance(found, Averaged):
             raise InputError(
                 f"{chosen.name!r} is not trained by each alone: peers average what each has "

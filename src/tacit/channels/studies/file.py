@@ -30,6 +30,7 @@ TOP = """\
 # Whoever changes anything signs it anew (`tacit study sign FILE`), and everyone agrees anew.
 """
 PROGRAM = "# What is learned. The plan of this program, under this promise, has the rounds above."
+SOURCE = "# The program's code, file by file (SHA-256): whoever has another refuses."
 PROMISE = "# What each holder is promised, about one unit: a record, a person or a whole holder."
 PERSONS = """\
 # One person is with at most `holders_per_person` of the holders, and the noise covers so many
@@ -84,11 +85,13 @@ def canonical_form(study: Study) -> dict[str, Any]:
 def write_toml(study: Study) -> str:
     """The file for people: every table with a line that says what it is for."""
     chosen = fields(study.chosen)
-    settings = chosen.pop("settings")
+    settings, source = chosen.pop("settings"), chosen.pop("source", None)
     lines = [TOP, *table_lines({"format": study.format, **_head(study)})]
     lines += ["", PROGRAM, "[program]", *table_lines(chosen)]
     if settings:
         lines += ["", "[program.settings]", *table_lines(settings)]
+    if source is not None:
+        lines += ["", SOURCE, "[program.source]", *table_lines(source)]
     words = [PROMISE] if study.holders_per_person is None else [PROMISE, PERSONS]
     lines += ["", *words, "[promise]", *table_lines(_promise(study))]
     if study.consortium is None:

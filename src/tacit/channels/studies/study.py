@@ -25,6 +25,7 @@ from tacit.channels.studies.capacity import (
     largest_noise,
 )
 from tacit.channels.studies.checks import problems
+from tacit.channels.studies.chosen import chosen_learner
 from tacit.channels.studies.file import (
     FIRST_FORMAT,
     FORMAT,
@@ -57,7 +58,7 @@ from tacit.programs.levels import Levels
 from tacit.programs.program import Block, Plan, Program, Query
 from tacit.programs.ranged import ranged
 from tacit.programs.reckoned import reckoned
-from tacit.programs.registry import learner_named, program_named
+from tacit.programs.registry import summing
 from tacit.programs.sampled import noise_of_samples
 
 __all__ = [
@@ -314,7 +315,7 @@ class Study(
     def _program(self) -> Program[Any, Any]:
         chosen = self.chosen
         try:
-            program = program_named(chosen.name, chosen.version, chosen.settings)
+            program = summing(chosen_learner(chosen, self.format == FIRST_FORMAT))
         except (Refused, UsageError) as error:
             raise InputError(f"study {self.name}, [program]: {error}") from None
         return self._fitting(program)
@@ -351,7 +352,7 @@ class Study(
     def _averaged(self) -> Averaged:
         chosen = self.chosen
         try:
-            found = learner_named(chosen.name, chosen.version, chosen.settings)
+            found = chosen_learner(chosen, self.format == FIRST_FORMAT)
         except (Refused, UsageError) as error:
             raise InputError(f"study {self.name}, [program]: {error}") from None
         if not isinstance(found, Averaged):

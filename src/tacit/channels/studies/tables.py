@@ -28,11 +28,15 @@ __all__ = [
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which program, in which version, with which settings."""
+    """Which program, in which version, with which settings.
+
+    source   of a program that is not tacit's: the SHA-256 of each source file of its package
+    """
 
     name: str
     version: int
     settings: dict[str, Any] = {}
+    source: dict[str, str] | None = None
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
