@@ -22,12 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.CalibrationWarning
 FEATURES = ("raw", "bins", "curves", "auto")
 
 
-def bent(rows: int = 6000, seed: int = 1) -> tuple[Any, Any]:
+def bent(rows: int = 6000, seed: int = 1, steep: float = 1.0) -> tuple[Any, Any]:
     """Classes by a parabola in the first column and a line in the second."""
     generator = np.random.default_rng(seed)
     X = generator.uniform(0, 10, (rows, 3))
     score = (X[:, 0] - 5) ** 2 / 2 + X[:, 1] - 9
-    return X, np.where(score + generator.logistic(size=rows) > 0, "yes", "no")
+    return X, np.where(steep * score + generator.logistic(size=rows) > 0, "yes", "no")
 
 
 @pytest.mark.parametrize("bounds", [(0, 10), None], ids=["public", "found"])
@@ -128,3 +128,86 @@ def test_more_columns_are_expected_to_cost_more() -> None:
         for features in FEATURES
     }
     assert needed["raw"] < needed["curves"] == needed["auto"] < needed["bins"]
+
+
+# ── curves() ──
+
+
+def test_a_part_is_what_its_column_adds() -> None:
+    """Scores are the parts and a constant, for whatever features."""
+    X, y = bent(3000)
+    for features in FEATURES:
+        model = LogisticRegression(features=features, bounds=(0, 10), random_state=4).fit(X, y)
+        parts = model.curves(points=41)
+        assert [part.column for part in parts] == ["x0", "x1", "x2"]
+        assert all((part.deviation is None) == (features == "raw") for part in parts)
+        at = np.array(parts[0].at)
+        assert (at[0], at[-1]) == (0.0, 10.0)
+        for place, part in enumerate(parts):
+            rows = np.full((41, 3), 5.0)
+            rows[:, place] = at
+            said = model.decision_function(rows)
+            assert np.allclose(part.scores[:, 0], said - said.mean(), atol=1e-9)
+            assert part.classes == ("yes",)
+
+
+def test_bands_are_as_wide_as_noise_moves_parts() -> None:
+    """The same records under other noise: bands claim a factor. Seeded, so that it repeats."""
+    X, y = bent(10_000, steep=0.4)
+    found, told = [], []
+    for seed in range(6):
+        model = LogisticRegression(features="auto", bounds=(0, 10), random_state=seed).fit(X, y)
+        parts = model.curves(points=21)
+        found.append([part.scores for part in parts])
+        told.append([part.deviation for part in parts])
+    moved = np.sqrt(np.var(found, axis=0, ddof=1).mean())
+    said = np.sqrt(np.square(told).mean())
+    assert 0.5 < said / moved < 2.0
+
+
+def test_the_bent_column_is_seen() -> None:
+    X, y = bent(20_000)
+    parts = LogisticRegression(features="auto", bounds=(0, 10), random_state=1).fit(X, y).curves()
+    assert parts[0].scores[0, 0] > 3 < parts[0].scores[-1, 0]
+    assert parts[0].scores[50, 0] < -2
+    assert np.abs(parts[2].scores).max() < 2
+
+
+def test_values_of_categories_and_classes() -> None:
+    generator = np.random.default_rng(3)
+    kinds = generator.choice(["a", "b", "c"], 3000)
+    table = {"age": generator.uniform(0, 10, 3000), "kind": kinds, "on": kinds == "c"}
+    schema = Schema.from_dict(
+        {
+            "columns": {
+                "kind": {"type": "category", "categories": ["a", "b", "c"]},
+                "age": {"type": "number", "bounds": [0, 10]},
+                "on": {"type": "boolean"},
+                "y": {"type": "category", "categories": ["a", "b", "c"], "role": "label"},
+            }
+        }
+    )
+    import pyarrow as pa
+
+    frame = pa.table({**table, "y": kinds})
+    for features in ("raw", "curves"):
+        model = LogisticRegression(features=features, schema=schema, random_state=4).fit(frame)
+        kind, age, on = model.curves(points=5)
+        assert kind.at == ("kind=a", "kind=b", "kind=c")
+        assert on.at == ("false", "on")
+        assert (kind.scores.argmax(axis=0) == [0, 1, 2]).all()
+        assert kind.scores.shape == (3, 3)
+        assert age.scores.shape == (5, 3)
+        assert on.classes == ("a", "b", "c")
+        if features == "curves":
+            assert (kind.deviation > 0).all()
+            figure = model.curves().plot()
+            assert len(figure.axes) == 3
+
+
+def test_nothing_is_said_of_bands_without_noise_or_fit() -> None:
+    X, y = bent(500)
+    exact = LogisticRegression(np.inf, features="curves", bounds=(0, 10)).fit(X, y)
+    assert exact.curves()[0].deviation is None
+    with pytest.raises(UsageError, match="points must be a whole number of at least 2"):
+        exact.curves(1)

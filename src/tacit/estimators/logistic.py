@@ -7,11 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from tacit.data.schema import Schema
 from tacit.errors import CalibrationWarning
 from tacit.estimators.arrays import validate_data
-from tacit.estimators.certified import frozen
+from tacit.estimators.certified import frozen, whole_number
 from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.curves import Parts, parts_of
 from tacit.programs.encodings import checked_features
 from tacit.programs.logistic import Logistic as Program
 from tacit.programs.logistic_model import UNCALIBRATED, LogisticModel
@@ -105,6 +108,13 @@ class LogisticRegression(PrivateClassifier):
                 f"a model that sees numbers as {seen} has no {name} in the units of X: see "
                 'model_.coef, or fit with features = "raw".'
             )
+
+    def curves(self, points: int = 101) -> Parts:
+        """What each column adds to the scores, with the standard deviation of noise where it is
+        known (features that are not "raw", noise, no windows). `plot` it, or read it."""
+        check_is_fitted(self)
+        encoder = self._program.encoder(Schema(columns=self.schema_.features))
+        return parts_of(self.model_, encoder, self.classes_, whole_number(points, "points", 2))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         vectors = self._encoded(X)

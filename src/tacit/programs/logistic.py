@@ -28,6 +28,7 @@ from tacit.programs.cells import Cells
 from tacit.programs.contributions import Contribution, Products
 from tacit.programs.encodings import Features, checked_features, encoding_for
 from tacit.programs.features import Whole
+from tacit.programs.logistic_band import noise_left
 from tacit.programs.logistic_calibration import (
     LARGEST_SCORE,
     deviations,
@@ -229,7 +230,8 @@ class Logistic(Program["Learning | Exact", LogisticModel]):
         coef = line.slope * state.matrix.T
         intercept = line.offset - coef @ state.centre
         holds = calibration_holds(state)
-        return LogisticModel.of(coef, intercept, state.classes, state.encoding, holds)
+        more = (state.encoding, holds, state.centre, noise_left(state))
+        return LogisticModel.of(coef, intercept, state.classes, *more)
 
     def sees(self, schema: Schema) -> str:
         encoding = encoding_for(self.features, schema)

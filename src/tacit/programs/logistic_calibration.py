@@ -24,6 +24,7 @@ __all__ = [
     "SMALLEST",
     "Line",
     "advanced",
+    "curvatures",
     "deviations",
     "is_calibrated",
     "length",
@@ -171,6 +172,12 @@ def remaining(mean: Reals, line: Line, noise: float, norm: Norm, parameters: flo
     inverse = (axes / np.maximum(sizes - noise * unit, noise * unit / 4)) @ axes.T
     spread = noise * unit * np.linalg.norm(inverse[0] * ([1.0] + [1 / SHIFT] * outputs))
     return math.hypot(float(inverse[0] @ g), float(spread)) / (line.reach * line.slope)
+
+
+def curvatures(total: Reals, norm: Norm) -> Reals:
+    """Σ p (1 − p) of each output, from the noisy sum of `statistics`."""
+    outputs = (len(total) - 2) // 3
+    return np.asarray(total[-outputs:] * LONGEST[norm, outputs > 1] / SHIFT)
 
 
 def settled(slope: float, doubt: float) -> float:

@@ -12,7 +12,7 @@ from tacit.programs.encodings import Encoding, Kind, fields_of
 from tacit.programs.files import OPTIONAL
 from tacit.programs.prediction import within
 
-__all__ = ["SEEN", "UNCALIBRATED", "LogisticModel"]
+__all__ = ["SEEN", "UNCALIBRATED", "LogisticModel", "Noise"]
 
 Reals = NDArray[np.float64]
 
@@ -29,11 +29,19 @@ SEEN: dict[Kind, str] = {
 }
 
 
+# Of a gradient, in scores; step, momentum and rounds of the descent; of the slope, relative to it;
+# and for each column of scores the curvature of the loss for features of variance 1.
+Noise = tuple[float, ...]
+MOST_ROUNDS = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
     """One row of `coef` per class, or a single one for two classes, in encoded features.
 
     features, roles   how it sees records, as an `Encoding` has it; None: as they are encoded
+    centre, noise     the noisy mean of records, and what its bands follow from (logistic_band.py);
+                      None where no bands are known
 
     calibrated   whether its probabilities can be relied on; None where nothing is known of it
                  (without privacy, and from programs that do not measure it)
@@ -45,6 +53,8 @@ class LogisticModel:
     calibrated: bool | None = field(default=None, metadata=OPTIONAL)
     features: Kind | None = field(default=None, metadata=OPTIONAL)
     roles: tuple[int, ...] | None = field(default=None, metadata=OPTIONAL)
+    centre: tuple[float, ...] | None = field(default=None, metadata=OPTIONAL)
+    noise: Noise | None = field(default=None, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         if (self.features is None) is not (self.roles is None):
@@ -52,6 +62,11 @@ class LogisticModel:
         encoding = self.encoding
         if encoding is not None and self.coef.shape[1:] != (encoding.width,):
             raise InputError("a model has other coefficients than its features ask for.")
+        if self.noise is None and self.centre is None:
+            return
+        fits = encoding is not None and len(self.centre or ()) == encoding.width
+        if not fits or not _is_noise(self.noise, len(self.coef)):
+            raise InputError("what a model says of its noise does not fit its features.")
 
     @classmethod
     def of(
@@ -61,8 +76,12 @@ class LogisticModel:
         classes: tuple[str, ...],
         encoding: Encoding | None,
         calibrated: bool | None = None,
+        centre: Reals | None = None,
+        noise: Noise | None = None,
     ) -> LogisticModel:
-        return cls(coef, intercept, classes, calibrated, *fields_of(encoding))
+        """`centre` matters to the noise alone."""
+        seen = None if centre is None or noise is None else tuple(centre.tolist())
+        return cls(coef, intercept, classes, calibrated, *fields_of(encoding), seen, noise)
 
     @property
     def encoding(self) -> Encoding | None:
@@ -86,3 +105,10 @@ class LogisticModel:
         if len(self.coef) > 1:
             return np.asarray(softmax(scores, axis=1))
         return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+
+
+def _is_noise(noise: Noise | None, outputs: int) -> bool:
+    if noise is None or len(noise) != 5 + outputs or not np.isfinite(noise).all():
+        return False
+    _, step, momentum, rounds, *_ = noise
+    return min(noise) >= 0 and step > 0 and momentum < 1 and 1 <= rounds <= MOST_ROUNDS
