@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Grid", "Norm", "round_up"]
 
 
+ROOT_OF_TWO = Fraction(math.isqrt(2 * 4**40) + 1, 2**40)  # rounded up
+
+
 class Norm(StrEnum):
     L1 = "L1"
     L2 = "L2"
@@ -48,14 +51,22 @@ class Bound:
 
     @classmethod
     def of_contribution(
-        cls, norm: Norm | str, size: float | Fraction, adjacency: Adjacency | str
+        cls,
+        norm: Norm | str,
+        size: float | Fraction,
+        adjacency: Adjacency | str,
+        nonnegative: bool = False,
     ) -> Bound:
         """The bound of a sum to which each unit contributes a vector of at most `size`.
 
-        Replacing a unit removes one contribution and adds another: twice as far.
+        Replacing a unit removes one contribution and adds another: twice as far. In L2 no further
+        than √2 times, where no number of a contribution is below 0: the angle between two such
+        vectors is a right one at most, so ‖u − v‖² ≤ ‖u‖² + ‖v‖². In L1 that does not help.
         """
-        factor = 2 if Adjacency(adjacency) is Adjacency.REPLACE else 1
-        return cls(Norm(norm), factor * Fraction(size))
+        kind, factor = Norm(norm), Fraction(1)
+        if Adjacency(adjacency) is Adjacency.REPLACE:
+            factor = ROOT_OF_TWO if nonnegative and kind is Norm.L2 else Fraction(2)
+        return cls(kind, factor * Fraction(size))
 
 
 @dataclass(frozen=True, slots=True)

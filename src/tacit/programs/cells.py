@@ -49,6 +49,9 @@ class Cells(Contribution):
     def within(self, limit: int, norm: Norm) -> Cells:
         return replace(self, unit=min(self.unit, unit_of(limit, len(self.sizes), norm)))
 
+    def nonnegative(self) -> Cells:
+        return replace(self, unit=max(0, self.unit))
+
     def rows(self) -> Integers:
         rows = np.zeros(self.shape, dtype=np.int64)
         start = 0
@@ -84,6 +87,9 @@ class Nested(Contribution):
 
     def within(self, limit: int, norm: Norm) -> Nested:
         return replace(self, unit=min(self.unit, unit_of(limit, len(self.sizes), norm)))
+
+    def nonnegative(self) -> Nested:
+        return replace(self, unit=max(0, self.unit))
 
     def rows(self) -> Integers:
         inside = (self.places >= 0) & (self.places < self.sizes[-1])

@@ -339,8 +339,11 @@ def _outside(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def is_within(rows: Integers, query: Query) -> bool:
-    """Whether every row is within every block's bound, in whole numbers of any size."""
+    """Whether every row is within every block's bound, in whole numbers of any size, and 0 or more
+    where the plan says so."""
     for block, place in query.slices():
+        if block.nonnegative and (rows[:, place] < 0).any():
+            return False
         for row in rows[:, place]:
             sizes = [abs(int(value)) for value in row[np.flatnonzero(row)]]
             if block.norm is Norm.L1:

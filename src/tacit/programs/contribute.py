@@ -214,7 +214,11 @@ def _check_use(program: Program[Any, Any], ready: Prepared, state: Any, query: Q
 
 
 def _bounded(parts: Sequence[Contribution], query: Query) -> list[Contribution]:
-    return [c.within(b.limit, b.norm) for c, b in zip(parts, query.blocks, strict=True)]
+    bounded = [c.within(b.limit, b.norm) for c, b in zip(parts, query.blocks, strict=True)]
+    return [
+        part.nonnegative() if block.nonnegative else part
+        for part, block in zip(bounded, query.blocks, strict=True)
+    ]
 
 
 def _one_by_one(

@@ -52,6 +52,10 @@ class Contribution(ABC):
     def within(self, limit: int, norm: Norm) -> Self:
         """The same in whole numbers, no record's longer than `limit`; what is not finite is 0."""
 
+    def nonnegative(self) -> Contribution:
+        """Of what `within` gave: with 0 for every number below it, which lengthens no record."""
+        return Rows(np.maximum(self.rows(), 0).astype(np.float64))
+
     @abstractmethod
     def rows(self) -> Integers:
         """Of what `within` gave: one row for each record."""

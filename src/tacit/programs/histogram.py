@@ -141,6 +141,7 @@ class Histogram(Program[HistogramState, HistogramModel]):
                 Norm(first.norm),
                 Fraction(1),
                 weight=Fraction(size**power).limit_denominator(1000),
+                nonnegative=True,
             )
             for name, size in zip(first.columns, first.sizes, strict=True)
         ]

@@ -44,6 +44,9 @@ class Holds(Contribution):
     def within(self, limit: int, norm: Norm) -> Holds:
         return replace(self, unit=unit_of(limit, self.most, norm))
 
+    def nonnegative(self) -> Holds:
+        return self  # each counts `unit_of` the limit, which is never below 0
+
     def rows(self) -> Integers:
         present = self._present()
         holds = np.ones((len(present), len(self.sets)), dtype=np.bool_)

@@ -140,10 +140,11 @@ class FrequentItemsets(Program[ItemsetsState, Itemsets]):
         lengths = [items + 1] + [
             max(1, min(math.comb(items, k), self.max_candidates)) for k in range(2, most + 1)
         ]
-        return [
-            Stage(Query((Block(_named(k + 1), length, norm, Fraction(1), STEP, weights[k]),)))
+        blocks = (
+            Block(_named(k + 1), length, norm, Fraction(1), STEP, weights[k], nonnegative=True)
             for k, length in enumerate(lengths)
-        ]
+        )
+        return [Stage(Query((block,))) for block in blocks]
 
     def admit(self, state: ItemsetsState) -> None:
         sets, items = state.candidates, len(state.names)

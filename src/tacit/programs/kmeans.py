@@ -151,7 +151,9 @@ class KMeans(Program[KMeansState, KMeansModel]):
         norm, step = Norm(first.norm), FEATURE_STEP if first.private else FINE
         bound = first.size * (1 + MARGIN)
         sums = Block("sums", clusters * width, norm, bound, Fraction(step), first.split)
-        counts = Block("counts", clusters, norm, Fraction(1), COUNT_STEP, 1 - first.split)
+        counts = Block(
+            "counts", clusters, norm, Fraction(1), COUNT_STEP, 1 - first.split, nonnegative=True
+        )
         stage = Stage(Query((sums, counts)), first.rounds)
         if not first.windows:
             return [stage]

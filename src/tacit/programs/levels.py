@@ -80,7 +80,10 @@ class Levels:
 
     def _mechanism(self, block: Block) -> Laplace | Gaussian:
         bound = Bound.of_contribution(
-            block.norm, block.sensitivity * self.holders, self.promise.adjacency
+            block.norm,
+            block.sensitivity * self.holders,
+            self.promise.adjacency,
+            block.nonnegative,
         )
         scale = bound.value * self.multipliers[block.name]
         if block.norm is Norm.L1:

@@ -251,7 +251,8 @@ def _block(stage: str, weight: Fraction, first: Learning) -> Block:
     if stage == "calibration":
         return Block(stage, length(first.weights.shape[1]), norm, Fraction(1), weight=weight)
     if stage not in lengths:
-        return Block(stage, 1 if stage == "count" else BINS, norm, Fraction(1), weight=weight)
+        cells = 1 if stage == "count" else BINS
+        return Block(stage, cells, norm, Fraction(1), weight=weight, nonnegative=True)
     return Block(stage, lengths[stage], norm, Fraction(1), STEP, weight)
 
 

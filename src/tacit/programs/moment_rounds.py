@@ -224,7 +224,8 @@ def _block(name: str, state: MomentState) -> Block:
         entries, own = entries + 1, Fraction(state.counted)
     longest = columns + own if norm is Norm.L1 else Fraction(math.sqrt(columns + own**2))
     bound = round_up(longest * SLACK)
-    return Block(name, entries, norm, bound, power_of_two_below(bound * FINENESS), weight)
+    step = power_of_two_below(bound * FINENESS)
+    return Block(name, entries, norm, bound, step, weight, nonnegative=name == "spread")
 
 
 def _noises(promise: Promise, plan: Plan) -> tuple[float, ...]:

@@ -52,6 +52,8 @@ class Block:
     limit    the largest norm of one unit's contribution, in whole steps of the `grid`
     shift    each holder's sum leaves it rounded to 2^shift steps, where so many units may be in a
              sum that finer ones would not fit an integer (coarse.md); 0: as it is
+    nonnegative   whether contributions are kept at 0 or above, as counts are: whoever is replaced
+             then moves the sum √2 times as far in L2, instead of twice (sensitivity.md)
     """
 
     name: str
@@ -61,6 +63,7 @@ class Block:
     step: Fraction | None = None
     weight: Fraction = Fraction(1)
     shift: int = 0
+    nonnegative: bool = False
     # They follow from the others, and are asked for in every round.
     grid: Grid = field(init=False, repr=False, compare=False)
     limit: int = field(init=False, repr=False, compare=False)

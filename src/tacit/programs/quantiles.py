@@ -121,7 +121,7 @@ class Quantiles(Program[QuantilesState, QuantilesModel]):
         # A value lies in one interval of each level.
         norm = Norm(first.norm)
         bound = marks_bound(LEVELS, norm, UNIT)
-        blocks = (Block(n, sum(SIZES), norm, bound, STEP) for n in first.columns)
+        blocks = (Block(n, sum(SIZES), norm, bound, STEP, nonnegative=True) for n in first.columns)
         return [Stage(Query(tuple(blocks)))]
 
     def map(self, batch: Encoded, state: QuantilesState, query: Query) -> Sequence[Nested]:

@@ -109,10 +109,11 @@ class Ranges(Program[RangeState, Range]):
         # One mark per column: their L1 norm is the number of columns, the L2 norm its root.
         bound = marks_bound(self.width, norm, UNIT)
         rounds = zip(BLOCKS, (CELLS, BINS), (ROUGH, 1 - ROUGH), strict=True)
-        return [
-            Stage(Query((Block(name, self.width * size, norm, bound, STEP, part * weight),)))
+        blocks = (
+            Block(name, self.width * size, norm, bound, STEP, part * weight, nonnegative=True)
             for name, size, part in rounds
-        ]
+        )
+        return [Stage(Query((block,))) for block in blocks]
 
     def map(self, batch: Encoded, state: RangeState, query: Query) -> Sequence[Cells]:
         if query.blocks[0].name == BLOCKS[0]:

@@ -219,7 +219,7 @@ def _query_text(query: Query) -> str:
     return json.dumps(
         [
             [b.name, b.length, b.norm.value, str(b.bound), str(b.step), str(b.weight)]
-            + ([b.shift] if b.shift else [])
+            + ([b.shift, b.nonnegative] if b.shift or b.nonnegative else [])
             for b in query.blocks
         ]
     )

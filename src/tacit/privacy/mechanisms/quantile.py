@@ -43,7 +43,8 @@ class Quantile:
             raise UsageError(f"a quantile lies strictly between 0 and 1, not {q}.")
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise UsageError(f"a quantile needs public bounds low < high, not {low} and {high}.")
-        # Adding a value moves the score by q or 1 − q, exchanging one by at most 1.
+        # Adding a value moves the score by q or 1 − q, exchanging one by at most 1. Some points'
+        # scores rise by so much while others fall: the range is twice that (quantile.md).
         replace = promise.adjacency is Adjacency.REPLACE
         bound = Bound(Norm.LINF, Fraction(1) if replace else max(share, 1 - share))
         grid = Grid(power_of_two_below(Fraction(high - low) / 2**16))
