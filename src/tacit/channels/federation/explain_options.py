@@ -40,7 +40,7 @@ def _sampling(study: Study, first: BlockNoise, records: int | None) -> list[str]
         f"without sampling: of {first.block}, a standard deviation of {first.result:.4g} instead "
         f"of {first.result / factor:.4g}, and all others alike.",
         f"A count of all {many:,} records also varies by {missed:,.0f}, because a sample is not "
-        "all of them. What it can find leaves that out; the rehearsal has it.",
+        "all of them: an expected error leaves that out, a rehearsal has it.",
         f"{_verdict(factor)}: in a round each holder looks at {rate:.3g} of its records.",
     ]
 
