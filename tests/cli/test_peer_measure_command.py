@@ -92,7 +92,7 @@ def test_votes_are_weighed_by_it_and_shown(tacit: Any, folder: Path) -> None:
         (("--epsilon", "0"), 2, "epsilon"),
         (("--epsilon", "inf"), 2, "finite"),
         (("--epsilon", "nan"), 2, "NaN"),
-        (("--epsilon", "0.1"), 3, "noise would hide"),
+        (("--epsilon", "1e-9"), 2, "noise would hide"),
         (("--epsilon", "1e-300"), 2, "noise scale"),
         (("--share", "0.9"), 2, "hold back"),
         (("--epsilon", "0.6"), 4, "left"),

@@ -12,7 +12,7 @@ from tacit.channels.peers.pact import Pact
 from tacit.channels.peers.vetting import voting_models
 from tacit.channels.peers.worth import MEASURED, Worth, read_worth
 from tacit.cli.peer_words import pact_of, peer_folder, write_private
-from tacit.errors import InputError, Refused
+from tacit.errors import InputError, Refused, UsageError
 from tacit.home import ledger_path
 from tacit.privacy.accounting import SpendCost
 from tacit.privacy.ledger import Ledger
@@ -41,6 +41,11 @@ def measure_network(
     plan = MeasurePlan(
         Promise(epsilon, 0.0, terms.unit, terms.adjacency), len(models), share, pact.smallest
     )
+    if not plan.could_tell(pact.records):
+        raise UsageError(
+            f"with epsilon = {epsilon:g} the noise would hide {share:g} of the {pact.records:,} "
+            "records that a peer may have. Take a larger --epsilon or --share; nothing was spent."
+        )
     ledger, payer = Ledger(ledger_file or ledger_path()), dataset or data_path.stem
     ledger.balance(payer, terms.unit)  # refused, if nobody has set a budget
     holdings = Holdings(pact, data_path, lambda: ledger.decisions.left_out(payer))
@@ -48,11 +53,6 @@ def measure_network(
         raise InputError(
             f"{data_path} has fewer than the {pact.smallest} records with a label that network "
             f"{pact.name} needs of everybody who takes part with records."
-        )
-    if not plan.could_tell(len(holdings.records.X)):
-        raise InputError(
-            f"with epsilon = {epsilon:g} the noise would hide what {share:g} of your records say. "
-            "Take a larger --epsilon or --share; nothing was spent."
         )
     purpose = f"peers {pact.digest[:16]} measure"
     _settle_interrupted(ledger, payer, purpose)

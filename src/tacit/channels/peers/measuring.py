@@ -86,7 +86,8 @@ class MeasurePlan:
         return (*first, *self.table.spend)
 
     def could_tell(self, records: int) -> bool:
-        """Whether so many records are enough to be seen through the noise, in the mean."""
+        """Whether so many records are enough to be seen through the noise, in the mean. For public
+        numbers: how many there are is private, and who is refused would be seen to have few."""
         return self.share * records > hidden_below(float(self.table.scale))
 
     @property
