@@ -24,9 +24,9 @@ from tacit.audits.game import Heard, WhiteBox
 from tacit.audits.programs import numbers, records
 from tacit.channels.consortium.terms import JointTerms
 from tacit.crypto.prg import Randomness
-from tacit.privacy.amplification import shuffle
 from tacit.privacy.mechanisms import RandomisedResponse
 from tacit.privacy.promise import Adjacency, Promise, Unit
+from tacit.privacy.shuffled_response import shuffled_response
 from tacit.programs.histogram import Histogram
 from tacit.programs.mixture_published import PublishedMixture
 
@@ -125,8 +125,10 @@ class _Crowd:
 
 def shuffled() -> WhiteBox:
     """The central figure of a crowd, claimed where typical outputs decide: with a large δ."""
-    crowd, delta = _Crowd(people=60, local=2.5), 0.27
-    promise = Promise(shuffle(crowd.local, crowd.people, delta), delta)
+    crowd, delta = _Crowd(people=60, local=2.5), 0.21
+    each = Promise(crowd.local, 0.0, Unit.PERSON, Adjacency.REPLACE)
+    (release,) = RandomisedResponse.calibrated(2, each).spend
+    promise = Promise(shuffled_response(release, crowd.local, crowd.people, delta), delta)
     return WhiteBox(any_claim(promise), crowd.trial, 2000)
 
 

@@ -133,7 +133,13 @@ def _central(certificate: Certificate, verdict: Verdict) -> dict[str, Any] | Non
     """The smaller figure of what was mixed, with what it rests on."""
     if certificate.amplified is None:
         return None
-    return {**asdict(certificate.amplified), "recomputed_epsilon": verdict.central}
+    central = asdict(certificate.amplified)
+    for hidden in (*central["answers"], *central["questions"]):
+        made = hidden["randomiser"]  # exact fractions, as text
+        if made is not None:
+            parameters = {name: str(value) for name, value in made["parameters"].items()}
+            hidden["randomiser"] = {"mechanism": made["mechanism"], "parameters": parameters}
+    return {**central, "recomputed_epsilon": verdict.central}
 
 
 def _explain(

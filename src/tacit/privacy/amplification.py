@@ -14,9 +14,9 @@ import numpy as np
 from tacit.errors import PromiseError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["local_epsilon_for", "poisson", "shuffle", "shuffle_closed"]
+__all__ = ["local_epsilon_for", "poisson", "shuffle", "shuffle_closed", "upper_quantile"]
 
 # A few roundings of 2^-53 each; every result that must not be too small is multiplied by this.
 _UP = 1 + 2.0**-50
@@ -121,7 +121,8 @@ class _Clones:
 
         self._epsilon0, self._binom = epsilon0, binom
         law = binom(n - 1, math.exp(-epsilon0))
-        low, high = int(law.ppf(_CUT * delta)), int(law.isf(_CUT * delta))
+        low = int(law.ppf(_CUT * delta))
+        high = int(upper_quantile(n - 1, math.exp(-epsilon0), _CUT * delta))
         self._count: NDArray[np.float64] = np.arange(low, high + 1, dtype=np.float64)
         self._weight = law.pmf(self._count)
         # Below and above the range nothing is assumed: that mass counts as a failure.
@@ -150,6 +151,17 @@ class _Clones:
         above = self._binom.sf(threshold - 1, self._count, 0.5)
         found: NDArray[np.float64] = a * at * (1 + _BINOMIAL_ERROR) - math.expm1(epsilon) * above
         return found
+
+
+def upper_quantile(size: ArrayLike, chance: float, tail: float) -> NDArray[np.float64] | np.float64:
+    """A count that Bin(size, chance) exceeds with about the probability `tail`.
+
+    By the other end of the mirrored law: below 1e-17, scipy's own `isf` answers the whole size.
+    """
+    from scipy.stats import binom
+
+    mirrored: NDArray[np.float64] | np.float64 = binom.ppf(tail, size, 1 - chance)
+    return np.asarray(size) - np.maximum(mirrored, 0)
 
 
 def _check(epsilon: float, delta: float) -> None:

@@ -10,10 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from tacit.errors import CertificateInvalid
 from tacit.privacy.attested import BatchStatement, smallest_batch
+from tacit.privacy.certificate_parts import release_document, release_of
+from tacit.privacy.recompute_response import response_epsilon
 from tacit.privacy.recompute_shuffle import chance_of_fewer, shuffled_epsilon
 from tacit.privacy.release import Release
 
@@ -31,6 +34,8 @@ class Hidden:
     mixed     so many of them, the answer itself included, were shuffled together at the least
     question  its name; "" in certificates of version 0.1, which did not say
     stage, wave   the window in which they were
+    randomiser    by which it was made, all that is known of its figure beside `local`; None in
+                  older certificates, whose figure holds for every randomiser
     """
 
     local: float
@@ -39,6 +44,19 @@ class Hidden:
     question: str = ""
     stage: int = 0
     wave: int = 0
+    randomiser: Release | None = None
+
+    def recomputed(self, delta: float) -> float:
+        """The central epsilon of this answer; CertificateInvalid if it cannot be."""
+        if self.randomiser is None:
+            return shuffled_epsilon(self.local, self.mixed, delta)
+        try:
+            return response_epsilon(self.randomiser, self.local, self.mixed, delta)
+        except (ValueError, KeyError, ArithmeticError):
+            raise CertificateInvalid(
+                f"no randomiser of the crowd keeps ε = {self.local:g} with the numbers that it "
+                "states."
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,7 @@ class Amplified:
         """
         self._check_form(people)
         self._check_answers(releases, cost * (1 - tolerance))
+        self._check_randomisers(releases)
         each = self.delta / len(self.answers)
         if self.is_attested:
             self._check_statements()
@@ -107,7 +126,7 @@ class Amplified:
                 raise CertificateInvalid("its central figure is about a question not in its list.")
         for hidden in self.questions:
             self._check_batches(hidden)
-        epsilon = math.fsum(shuffled_epsilon(h.local, h.mixed, each) for h in self.answers)
+        epsilon = math.fsum(hidden.recomputed(each) for hidden in self.answers)
         if epsilon > self.epsilon * (1 + tolerance):
             raise CertificateInvalid(
                 f"{self.mixed} reports mixed together come to a central ε = {epsilon:.6g}, more "
@@ -142,6 +161,21 @@ class Amplified:
             raise CertificateInvalid(
                 f"its central figure is that of {len(self.answers)} answers; a person released "
                 f"{given}, or dearer ones."
+            )
+
+    def _check_randomisers(self, releases: Sequence[Release]) -> None:
+        """Whether what made the answers, where that is said, is what made those of one part."""
+        named = [hidden.randomiser for hidden in self.answers if hidden.randomiser is not None]
+        if not named:
+            return
+        parts: dict[str | None, Counter[_Made]] = {}
+        for release in releases:
+            parts.setdefault(release.part, Counter())[_made(release)] += release.count
+        common = parts.pop(None, Counter())
+        possible = [common + part for part in parts.values()] or [common]
+        if len(named) < len(self.answers) or Counter(map(_made, named)) not in possible:
+            raise CertificateInvalid(
+                "its central figure is that of answers by other randomisers than a person's."
             )
 
     def _check_statements(self) -> None:
@@ -198,7 +232,13 @@ class Amplified:
         }
 
     def _answer(self, hidden: Hidden) -> dict[str, Any]:
-        found = {"local": repr(hidden.local), "reports": hidden.reports, "mixed": hidden.mixed}
+        found: dict[str, Any] = {
+            "local": repr(hidden.local),
+            "reports": hidden.reports,
+            "mixed": hidden.mixed,
+        }
+        if hidden.randomiser is not None:
+            found["randomiser"] = release_document(hidden.randomiser)
         if not self.is_attested:
             return found
         return {
@@ -237,4 +277,12 @@ def _hidden(document: Mapping[str, Any]) -> Hidden:
         str(document.get("question", "")),
         int(document.get("stage", 0)),
         int(document.get("wave", 0)),
+        release_of(document["randomiser"]) if "randomiser" in document else None,
     )
+
+
+_Made = tuple[str, int, tuple[tuple[str, Fraction], ...]]
+
+
+def _made(release: Release) -> _Made:
+    return release.mechanism, release.length, tuple(sorted(release.parameters.items()))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["chance_of_fewer", "shuffled_epsilon"]
+__all__ = ["HOPELESS", "chance_of_fewer", "log_binomial", "shuffled_epsilon"]
 
 Reals = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def chance_of_fewer(mixed: int, others: int, chance: float) -> float:
         return 0.0
     counts = np.arange(max(0, mixed - 1 - WINDOW), mixed - 1)
     hit, miss = math.log(chance), math.log1p(-chance)
-    return float(np.exp(_log_binomial(others, counts, hit, miss)).sum())
+    return float(np.exp(log_binomial(others, counts, hit, miss)).sum())
 
 
 def _terms(local: float, others: int, delta: float) -> tuple[Reals, Reals]:
@@ -68,7 +68,7 @@ def _terms(local: float, others: int, delta: float) -> tuple[Reals, Reals]:
         reach = size / 2 + math.sqrt(size / 2 * -math.log(CUT * delta))
         values = np.arange(size // 2 + 1, min(size, math.floor(reach)) + 1)
         half = -math.log(2)
-        weights.append(2 * mass * np.exp(_log_binomial(size, values, half, half)))
+        weights.append(2 * mass * np.exp(log_binomial(size, values, half, half)))
         shares.append(values / size)
     return np.concatenate(weights), np.concatenate(shares)
 
@@ -81,7 +81,7 @@ def _clones(local: float, others: int, cut: float) -> Iterator[tuple[int, float]
     reach = logs / 3 + math.sqrt(logs**2 / 9 + 2 * mean * (1 - chance) * logs)
     low, high = max(0, math.ceil(mean - reach)), min(others, math.floor(mean + reach))
     log_rest = math.log(-math.expm1(-local))
-    masses = np.exp(_log_binomial(others, np.arange(low, high + 1), -local, log_rest))
+    masses = np.exp(log_binomial(others, np.arange(low, high + 1), -local, log_rest))
     place = low
     while place <= high:
         width = max(1, int(place * STEP))
@@ -89,7 +89,7 @@ def _clones(local: float, others: int, cut: float) -> Iterator[tuple[int, float]
         place += width
 
 
-def _log_binomial(size: int, counts: NDArray[np.int_], log_hit: float, log_miss: float) -> Reals:
+def log_binomial(size: int, counts: NDArray[np.int_], log_hit: float, log_miss: float) -> Reals:
     from scipy.special import gammaln
 
     ways = gammaln(size + 1) - gammaln(counts + 1) - gammaln(size - counts + 1)

@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
     ),
     "crowd-shuffled": Rule(
         "Answers that nobody can assign hide among those to the same question.",
-        verifier="tacit.privacy.recompute_shuffle",
+        verifier="tacit.privacy.recompute_response",
         attacks=("shuffled",),
     ),
     "no-privacy": Rule("ε = ∞ promises nothing, and the certificate says so."),

@@ -41,10 +41,10 @@ from tacit.data.schema import Column, Schema
 from tacit.errors import CertificateInvalid, CheckFailed
 from tacit.privacy import Certificate
 from tacit.privacy.accounting import cost
-from tacit.privacy.amplification import shuffle
 from tacit.privacy.amplified import Amplified
 from tacit.privacy.attested import BatchStatement
 from tacit.privacy.recompute import recomputed_epsilon
+from tacit.privacy.shuffled_response import shuffled_response
 from tacit.programs.model_file import model_bytes
 
 KEY = SigningKey.generate()
@@ -225,7 +225,8 @@ def test_who_has_the_proposal_finds_the_rest() -> None:
     central, stranger = certificate.amplified, SigningKey.generate()
     assert central is not None
     best = max(central.questions, key=lambda hidden: hidden.mixed)
-    own = shuffle(best.local, best.mixed, central.delta)
+    assert best.randomiser is not None
+    own = shuffled_response(best.randomiser, best.local, best.mixed, central.delta)
     forged = [
         replace(one, relay=stranger.public_key).signed(stranger) for one in central.statements
     ]
@@ -368,7 +369,9 @@ def test_the_worst_person_over_all_combinations_of_lots(corrupt: int) -> None:
 
     def of(name: str) -> float:
         """Three answers, so a third of δ for each."""
-        return shuffle(plan.question(name).epsilon, counts[name] - corrupt, 1e-6 / 3)
+        question = plan.question(name)
+        (by,) = question.randomiser.spend
+        return shuffled_response(by, question.epsilon, counts[name] - corrupt, 1e-6 / 3)
 
     everyone = [
         sum(of(name) for lot in lots for name in lot.questions) for lots in product(*plan.draws)
@@ -396,7 +399,8 @@ def test_no_more_are_mixed_than_the_smallest_batch_of_the_circuit(hop: int) -> N
     came = reports(study, [327])
     central = figure(study, came, evidence(study, came, {(name, hop): 28}))
     assert (central.reports, central.mixed) == (327, 28)
-    assert central.epsilon == shuffle(1.0, 28, 1e-6)
+    (by,) = study.drawn_up.question(name).randomiser.spend
+    assert central.epsilon == shuffled_response(by, 1.0, 28, 1e-6)
 
 
 def test_cover_hides_nobody() -> None:
@@ -472,6 +476,58 @@ def test_a_figure_that_no_relay_has_signed_is_superseded() -> None:
     verdict = certificate.verify()
     assert verdict.superseded is not None
     assert "its word alone" in verdict.superseded
+
+
+# ── by which randomiser ──
+
+
+def test_a_certificate_that_names_no_randomisers_is_as_good_as_ever() -> None:
+    """As they were written before: the larger figure, that of every randomiser."""
+    study = proposal(SINGLE, 1.0)
+    came, model = everybody(study), learned(study)
+    shown = evidence(study, came)
+    now = certified(study, 1000, came, shown, model, with_edges(study.schema, EDGES))
+    before = amplified(study, counted(study, came, shown), shown, came, by_randomiser=False)
+    older = replace(now, amplified=before).signed(KEY)
+    assert "randomiser" not in json.dumps(json.loads(older.to_json())["amplified"])
+    assert check_crowd(study, model, older.to_json()) == older
+    verdict = older.verify()
+    assert now.amplified is not None
+    assert verdict.central == pytest.approx(before.epsilon, rel=1e-3)
+    assert now.amplified.epsilon < before.epsilon / 1.05
+    for figure in (replace(before, epsilon=now.amplified.epsilon), replace(before, questions=())):
+        with pytest.raises((CertificateInvalid, CheckFailed)):
+            check_crowd(study, model, replace(now, amplified=figure).signed(KEY).to_json())
+
+
+def test_another_randomiser_than_that_of_the_answers_is_found() -> None:
+    """It would hide better; and numbers that no randomiser has are no crash."""
+    study = proposal(ONE, 1.0)
+    certificate = made(study, everybody(study))
+    central = certificate.amplified
+    assert central is not None
+    (answer,) = central.answers
+    assert answer.randomiser is not None
+    parameters = answer.randomiser.parameters
+    for wrong in (
+        {**parameters, "m": Fraction(64)},
+        {**parameters, "m": Fraction(10**4000)},
+        {**parameters, "p": Fraction(1, 10**4000)},
+        {**parameters, "p": Fraction(-1)},
+        {},
+    ):
+        lie = replace(answer, randomiser=replace(answer.randomiser, parameters=wrong))
+        for releases in (
+            certificate.releases,
+            tuple(replace(r, parameters=wrong) for r in certificate.releases),
+        ):
+            figure = replace(central, answers=(lie,), questions=(lie,))
+            changed = replace(certificate, amplified=figure, releases=releases).signed(KEY)
+            with pytest.raises(CertificateInvalid):
+                changed.verify()
+    bare = replace(answer, randomiser=None)
+    with pytest.raises(CertificateInvalid):
+        replace(certificate, amplified=replace(central, answers=(bare,))).signed(KEY).verify()
 
 
 # ── as a user sees it ──

@@ -27,6 +27,7 @@ from tacit.privacy.amplified import Amplified, Hidden
 from tacit.privacy.attested import BatchStatement, smallest_batch
 from tacit.privacy.certificate import Certificate, Participation
 from tacit.privacy.release import Release
+from tacit.privacy.shuffled_response import HOPELESS, shuffled_response
 
 __all__ = [
     "TRUST",
@@ -39,8 +40,6 @@ __all__ = [
     "remarks_of",
     "undisturbed",
 ]
-
-HOPELESS = 100.0  # a local epsilon so large that nobody hides anybody
 
 TRUST = (
     "Nobody. Every answer was randomised on the person's own device before it left, so the promise "
@@ -165,12 +164,16 @@ def amplified(
     batches: Mapping[str, Batch],
     evidence: Evidence,
     reports: Sequence[Stored] = (),
+    by_randomiser: bool = True,
 ) -> Amplified:
-    """The central figure: of the person who is hidden worst, over all combinations of lots."""
+    """The central figure: of the person who is hidden worst, over all combinations of lots.
+
+    by_randomiser   False: the larger figure of older certificates, which holds for every randomiser
+    """
     plan, delta = proposal.drawn_up, proposal.promise.delta
     answers = sum(max(len(lot.questions) for lot in draw) for draw in plan.draws)
     share = delta / answers
-    hidden = {q.name: _hidden(proposal, q, batches[q.name]) for q in plan.questions}
+    hidden = {q.name: _hidden(proposal, q, batches[q.name], by_randomiser) for q in plan.questions}
     figure = {name: _central(one, share) for name, one in hidden.items()}
     # Of those that cost the same, the one with the fewest reports tells most.
     worst = [
@@ -200,17 +203,28 @@ def _names(proposal: Proposal, evidence: Evidence) -> tuple[str, ...]:
     return tuple(proposal.relays[place].name for place in evidence.left_out)
 
 
-def _hidden(proposal: Proposal, question: Question, batch: Batch) -> Hidden:
+def _hidden(proposal: Proposal, question: Question, batch: Batch, by_randomiser: bool) -> Hidden:
     """Lots are public, so an answer hides among those to the same question only; which of the
     relays of its circuit is the honest one is not known; and cover hides nobody."""
     mixed = max(1, min(batch.reports, batch.smallest) - proposal.group.corrupt)
-    return Hidden(question.epsilon, batch.reports, mixed, question.name, question.stage, batch.wave)
+    (made,) = question.randomiser.spend
+    return Hidden(
+        question.epsilon,
+        batch.reports,
+        mixed,
+        question.name,
+        question.stage,
+        batch.wave,
+        made if by_randomiser else None,
+    )
 
 
 def _central(hidden: Hidden, delta: float) -> float:
     if hidden.local > HOPELESS:
         return hidden.local
-    return shuffle(hidden.local, hidden.mixed, delta)
+    if hidden.randomiser is None:
+        return shuffle(hidden.local, hidden.mixed, delta)
+    return shuffled_response(hidden.randomiser, hidden.local, hidden.mixed, delta)
 
 
 def _sum(figure: dict[str, float], lot: Lot) -> float:

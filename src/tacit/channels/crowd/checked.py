@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tacit.channels.crowd.binning import is_to_be_cut
@@ -20,6 +21,8 @@ from tacit.privacy.certificate import Certificate
 from tacit.programs.model_file import check_canonical, model_from_bytes
 
 __all__ = ["check_crowd", "compare"]
+
+SAME = 1e-5  # relatively: searches for epsilon end within 1e-7, and libraries differ in last digits
 
 
 def check_crowd(proposal: Proposal, model: bytes, text: str | bytes) -> Certificate:
@@ -101,8 +104,12 @@ def _check_figure(proposal: Proposal, figure: Amplified) -> None:
         if silent and relay.name not in figure.left_out:
             raise CheckFailed(f"it does not say that it went without relay {relay.name}.")
     batches = {hidden.question: _batch(proposal, figure, hidden) for hidden in figure.questions}
-    anew = amplified(proposal, batches, Evidence(figure.drawing, figure.statements))
+    shown = Evidence(figure.drawing, figure.statements)
+    older = all(hidden.randomiser is None for hidden in figure.questions)
+    anew = amplified(proposal, batches, shown, by_randomiser=not older)
     same = replace(anew, receipts=figure.receipts, left_out=figure.left_out)
+    if math.isclose(figure.epsilon, anew.epsilon, rel_tol=SAME):
+        same = replace(same, epsilon=figure.epsilon)
     if figure != same or len(figure.receipts) != proposal.drawn_up.stages:
         raise CheckFailed("its central figure is not what follows from the proposal.")
 
