@@ -243,13 +243,17 @@ def _noises(promise: Promise, plan: Plan) -> tuple[float, ...]:
 
 
 def _added(total: Reals, state: MomentState) -> MomentState:
-    """The triangle, and in windows the sum of them: the count grows as its first entry does."""
+    """The triangle, and in windows the sum of them: the count grows as its first entry does, as far
+    as that can be told from noise."""
+    each = (state.unit / state.moments.weight) ** 2
     if not state.done:
-        count = float(total[0]) * (state.unit / state.moments.weight) ** 2
+        count = float(total[0]) * each
         known = state.count if not state.moments.boxed else max(1.0, count)
         return replace(state, total=total, done=1, count=known)
     both = state.total + total
-    grown = max(1.0, float(both[0]) / max(float(state.total[0]), 1e-300))
+    least = max(1.0, state.entry_noise / state.moments.weight**2)
+    before, after = (max(least, float(sums[0]) * each) for sums in (state.total, both))
+    grown = max(1.0, after / before)
     return replace(state, total=both, done=state.done + 1, count=state.count * grown)
 
 
