@@ -89,6 +89,7 @@ MAKES = (
     "crowd-join",
     "crowd-collect",
     "data-fetch",
+    "peer-measure",
     "peer-simulate",
     "me-import",
     "me-example",

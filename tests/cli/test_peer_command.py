@@ -248,7 +248,7 @@ def test_what_cannot_be_read_in_a_library_ends_nothing(tacit: Any, folder: Path)
 
 def test_only_members_take_part(tacit: Any, folder: Path) -> None:
     allowed(tacit)
-    own = tacit("keys", "show", "--json").document["public_key"]
+    own = tacit("keys", "new", "--json").document["public_key"]
     (folder / "members.txt").write_text("\n")
     nobody = tacit(*words("--until-rest", members="members.txt"))
     assert (nobody.code, "names nobody" in nobody.err) == (3, True)
