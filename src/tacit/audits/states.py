@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audits.central import Table
+from tacit.programs.count_tree import PARTS
 from tacit.programs.kmeans import KMeansState
 from tacit.programs.logistic import Learning
 from tacit.programs.mixture import TreeState
@@ -83,7 +84,9 @@ def _logistic(state: Learning) -> list[Learning]:
 def _mixture(state: TreeState) -> list[TreeState]:
     small = np.broadcast_to(np.eye(state.means.shape[1]), state.covariances.shape) * 1e-12
     unordered = np.array([2**62, -1, 0, 0], dtype=np.int64)
+    corner = np.array([PARTS**state.done - 1], dtype=np.int64)  # where the unit is
     return [
+        replace(state, cells=corner, covariances=small.copy(), means=-np.ones_like(state.means)),
         replace(state, cells=np.zeros(64, dtype=np.int64)),  # one cell, many times
         replace(state, cells=np.zeros(1_000, dtype=np.int64)),  # more than may be open
         replace(state, cells=unordered, done=0),

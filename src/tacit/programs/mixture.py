@@ -176,14 +176,15 @@ class Mixture(NoisyEM[TreeState]):
 
     def asked(self, state: TreeState, query: Query) -> Query | None:
         if _depth(query):
-            return query.shortened(PARTS * len(state.cells))
+            # More cells than the depth has: those beyond are not counted.
+            return query.shortened(min(PARTS * len(state.cells), query.length))
         return super().asked(state, query)
 
     def map(self, batch: Encoded, state: TreeState, query: Query) -> Sequence[Contribution]:
         depth = _depth(query)
         if depth:
             places = _places(batch.X * FEATURE_STEP if state.noise else batch.X, state, depth)
-            return [Cells(places[:, None], (PARTS * len(state.cells),), query.blocks[0].limit)]
+            return [Cells(places[:, None], (query.length,), query.blocks[0].limit)]
         return [self._divided(batch.X, state)]
 
     def _divided(self, X: Reals, state: TreeState) -> Divided:
@@ -248,7 +249,8 @@ class Mixture(NoisyEM[TreeState]):
 
     def _unseen(self, state: TreeState, k: int, counts: Reals) -> tuple[float, Reals]:
         """It stays what the counts of cells told."""
-        return state.weights[k] * max(counts.sum(), 0.0), state.covariances[k]
+        total = max(float(counts.sum()), state.noise, 1e-9)
+        return state.weights[k] * total, state.covariances[k]
 
     def _with_noise(self, state: TreeState, promise: Promise) -> TreeState:
         plan, norm = Plan(tuple(self.plan(state))), Norm(state.norm)
@@ -271,8 +273,8 @@ def _counting(depth: int, first: TreeState) -> Stage:
 
 
 def _windowed(tree: list[Stage], statistics: Stage, first: TreeState) -> Iterator[Stage]:
-    """Counts in the first windows, statistics in the others; all of them in a first one that is
-    too long to do without statistics."""
+    """Counts in the first windows, statistics in the others; or all counts in the first one, which
+    has statistics too."""
     parts = np.array_split(np.arange(len(tree)), max(1, first.counting))
     for window, part in enumerate(parts, start=1):
         for place in part:
@@ -291,6 +293,8 @@ def _places(X: Reals, state: TreeState, depth: int) -> Integers:
     """Which part of which open cell each vector lies in; −1: none."""
     cells = cells_of(X, state.low, state.high, depth)
     parents = cells >> BITS
-    found = np.minimum(np.searchsorted(state.cells, parents), len(state.cells) - 1)
+    # A hostile state's cells are in no order, and in such numpy finds what earlier records decide.
+    order = np.argsort(state.cells, kind="stable")
+    found = order[np.minimum(np.searchsorted(state.cells[order], parents), len(order) - 1)]
     places = found * PARTS + (cells & (PARTS - 1))
     return np.where(state.cells[found] == parents, places, -1)

@@ -157,7 +157,7 @@ class NoisyEM(Program[S, MixtureModel]):
 
     @abstractmethod
     def _unseen(self, state: S, k: int, counts: Reals) -> tuple[float, Reals]:
-        """Count and covariance of a component whose noisy count is none to speak of."""
+        """Count, above 0, and covariance of a component with no noisy count to speak of."""
 
     def _maximised(self, total: Reals, state: S) -> S:
         """The next components, from the noisy statistics of a round."""
@@ -166,12 +166,12 @@ class NoisyEM(Program[S, MixtureModel]):
         counts = sums[:, 0]
         seen = counts > FEWEST * state.noise
         frame, reach = self._frame(state)
-        found, kept = replace(state, means=state.means.copy()), counts.copy()
+        found, weights = replace(state, means=state.means.copy()), counts.copy()
         found = replace(found, covariances=state.covariances.copy())
         spectral = math.sqrt(width / 2) if state.kind == "full" else 1.0
         for k in range(components):
             if not seen[k]:
-                kept[k], found.covariances[k] = self._unseen(state, k, counts)
+                weights[k], found.covariances[k] = self._unseen(state, k, counts)
                 continue
             mean, moments = np.split(sums[k, 1:] / counts[k], [width])
             stretch = self._stretch(Norm(state.norm))
@@ -183,8 +183,7 @@ class NoisyEM(Program[S, MixtureModel]):
             share = self._trusted(state.noise * spectral * reach**2 / counts[k], state)
             if share < 1:
                 self._mix(state, found, k, share)
-        kept = np.maximum(kept, max(state.noise, 1e-9))
-        after = replace(found, weights=kept / kept.sum(), done=state.done + 1)
+        after = replace(found, weights=weights / weights.sum(), done=state.done + 1)
         if state.windows:
             return self._averaged(state, after, seen)
         if self.rounds is None and state.noise == 0 and _still(state, after):

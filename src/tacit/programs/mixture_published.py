@@ -174,7 +174,8 @@ class PublishedMixture(NoisyEM[PublishedState]):
 
     def _unseen(self, state: PublishedState, k: int, counts: Reals) -> tuple[float, Reals]:
         """It keeps its place and looks farther afield."""
-        return float(counts[k]), self._bounded(4 * state.covariances[k])
+        count = max(float(counts[k]), state.noise, 1e-9)
+        return count, self._bounded(4 * state.covariances[k])
 
     def _noise(self, state: PublishedState, promise: Promise) -> float:
         plan = Plan(tuple(self.plan(state))).part(min(1, state.windows))
