@@ -69,7 +69,7 @@ def check(file: Path, data_path: Path | None, as_json: bool) -> None:
         from tacit.channels.studies.chosen import chosen_learner
         from tacit.cli.table_view import checked_table, deliver_report
 
-        learner = chosen_learner(found.chosen)
+        learner = chosen_learner(found.chosen, found.chosen.source is None)
         report = checked_table(data_path, found.schema, found, learner)
         if not report.problems:
             _check_computable(found, file)

@@ -191,7 +191,7 @@ class Proposal(
 
     def learned_by(self) -> Learner:
         """What makes a model of the tables, as installed here."""
-        return chosen_learner(self.learner)
+        return chosen_learner(self.learner, old=True)
 
     @property
     def wave_seconds(self) -> float:

@@ -99,7 +99,7 @@ class Pact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def averaged(self) -> Averaged:
         """What is trained, as installed here."""
         chosen = self.chosen
-        found = chosen_learner(chosen)
+        found = chosen_learner(chosen, old=True)
         if not isinstance(found, Averaged):
             raise InputError(
                 f"{chosen.name!r} is not trained by each alone: peers average what each has "

@@ -31,7 +31,7 @@ DECLARE = (
 
 
 def chosen_learner(chosen: Chosen, old: bool = False) -> Learner:
-    """What the study names, as it is here. `old`: of a format that knew of no source files."""
+    """What was named, as it is here. `old`: of a file that need not say its source files."""
     learner = learner_named(chosen.name, chosen.version, chosen.settings)
     kind = type(learner)
     if is_own(kind):
