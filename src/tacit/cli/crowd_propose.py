@@ -103,10 +103,10 @@ def _plan(
 
 
 def _learner(name: str) -> Chosen:
-    found = learner_named(name, 1, {})
+    found = learner_named(name)
     if not isinstance(found, Tabulated):
         raise UsageError(f"--learner {name} learns from records, and a crowd has tables only.")
-    return Chosen(name=name, version=1)
+    return Chosen(name=name, version=found.version)
 
 
 def _members(path: Path | None) -> tuple[str, ...]:
