@@ -195,3 +195,17 @@ def test_the_count_of_windows_is_that_of_all_records() -> None:
         state = program.reduce(total, state)
     assert state.done == 4
     assert program.result(state).count == pytest.approx(4000, rel=0.02)
+
+
+@pytest.mark.parametrize("first", [-3.0, 0.0, 1e-12, 2.0])
+def test_a_count_that_noise_hides_grows_no_further_than_can_be_told(first: float) -> None:
+    """With next to no records the first window's sum may be below zero, or just above it."""
+    program = PCA().windowed(2)
+    state = program.init(numbers(2), PROMISE)
+    lengths = [stage.query.length for stage in program.plan(state)]
+    for length in lengths[:2]:
+        state = program.reduce(np.zeros(length), state)
+    state = program.reduce(np.full(lengths[2], first), state)
+    after = program.reduce(np.full(lengths[3], 5.0), state)
+    assert after.count <= 10 * max(1.0, state.count)
+    assert np.isfinite(program.result(after).explained_variance).all()
