@@ -44,7 +44,7 @@ from tacit.cli.bench import Row
 from tacit.errors import UsageError
 
 FOLDS, QUICK_FOLDS = 10, 2
-RUNS, QUICK_RUNS = 40, 10  # of each invented network
+RUNS, QUICK_RUNS = 40, 20  # of each invented network
 NO_NOISE = 1e6  # as an ε
 JUDGED = Setting(CORRECTED, 1.0, RULE, 50, 66, 50)
 ACCURACY, SPREAD, SECONDS, LOST = 0.85, 0.01, 10.0, 0.02  # the bars
