@@ -30,7 +30,7 @@ __all__ = [
     "largest_loss",
     "sampled",
     "shifted_pair",
-    "shuffled_bits",
+    "shuffled_answers",
 ]
 
 
@@ -106,11 +106,19 @@ def first_above(
     return np.array([*found, float(weights @ none_so_far)])
 
 
-def shuffled_bits(people: int, ones_among_others: int, keep: float, own: int) -> Reals:
-    """How many ones a shuffler shows: everybody's bit, kept with probability `keep`."""
-    chances = [keep if own else 1 - keep]
-    chances += [keep] * ones_among_others + [1 - keep] * (people - 1 - ones_among_others)
-    return reduce(lambda law, p: np.convolve(law, [1 - p, p]), chances, np.ones(1))
+def shuffled_answers(laws: Sequence[Reals], others: Sequence[int], own: int) -> Reals:
+    """How many reports a shuffler shows that are likelier with value 0 than with value 1, and how
+    many that are less likely. laws: of a report, by value; others: how many have each value."""
+    kinds = laws[0] > laws[1], laws[0] < laws[1]
+    law = np.zeros((sum(others) + 2, sum(others) + 2))
+    law[0, 0] = 1.0
+    for value in [own, *np.repeat(np.arange(len(others)), others)]:
+        more, less = (float(laws[value][kind].sum()) for kind in kinds)
+        following = (1 - more - less) * law
+        following[1:, :] += more * law[:-1, :]
+        following[:, 1:] += less * law[:, :-1]
+        law = following
+    return np.maximum(law, 0).ravel()
 
 
 # ── losses ──

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations as subsets
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -342,20 +343,23 @@ def check_crowd(rules: tuple[str, ...], unit: Unit, adjacency: Adjacency, channe
 def check_shuffled(proposal: Proposal) -> None:
     figure = amplified(proposal, dict.fromkeys(proposal.questions, Batch(60, 60)), Evidence())
     (hidden,) = figure.answers
-    keep = math.exp(hidden.local) / (1 + math.exp(hidden.local))
+    assert hidden.randomiser is not None
+    laws, people = response(hidden.randomiser), hidden.mixed - 1
+    profiles = [
+        (zeros, ones, people - zeros - ones)
+        for zeros, ones in product((0, 10, 30, people), repeat=2)
+        if zeros + ones <= people and (len(laws) > 2 or zeros + ones == people)
+    ]
+
+    def shown(others: tuple[int, int, int], own: int) -> brute.Reals:
+        return brute.shuffled_answers(laws, others, own)
+
     worst = max(
-        brute.epsilon(
-            [
-                brute.atoms(
-                    brute.shuffled_bits(hidden.mixed, ones, keep, own),
-                    brute.shuffled_bits(hidden.mixed, ones, keep, 1 - own),
-                )
-            ],
-            figure.delta,
-        )
-        for ones in range(hidden.mixed)
+        brute.epsilon([brute.atoms(shown(others, own), shown(others, 1 - own))], figure.delta)
+        for others in profiles
         for own in (0, 1)
     )
+    assert 0.75 * figure.epsilon <= worst
     assert worst <= figure.epsilon * (1 + 1e-9)
 
 
