@@ -109,12 +109,14 @@ def test_all_that_a_person_adds_is_within_the_certified_bound(
                 records = anns(np.random.default_rng(seed), own)
                 holding = Holding(study.program(), state, records, promise, Serial().map_sum)
                 moved += sign * holding.sum(state, query)
-        for place, ((_, part), mechanism) in enumerate(
+        for place, ((block, part), mechanism) in enumerate(
             zip(query.slices(), mechanisms, strict=True)
         ):
             steps = moved[part].astype(object)
-            norm = sum(abs(steps)) if mechanism.bound.norm is Norm.L1 else sum(steps**2) ** 0.5
-            factor = 2 if adjacency == "replace" else 1  # who comes instead may add as much
+            plain = mechanism.bound.norm is Norm.L1
+            norm = sum(abs(steps)) if plain else sum(steps**2) ** 0.5
+            apart = 2**0.5 if block.nonnegative and not plain else 2.0  # of two who add so much
+            factor = apart if adjacency == "replace" else 1.0
             reached = factor * float(norm * mechanism.grid.step)
             assert reached <= float(mechanism.bound.value)
             largest[place] = max(largest[place], reached / float(mechanism.bound.value))
