@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import PromiseError
-from tacit.privacy.amplification import shuffle
+from tacit.privacy.amplification import local_epsilon_for, shuffle
 from tacit.privacy.certificate import TOLERANCE
 from tacit.privacy.mechanisms import (
     HadamardResponse,
@@ -26,7 +26,13 @@ from tacit.privacy.mechanisms.local import Randomiser
 from tacit.privacy.promise import Adjacency, Promise, Unit
 from tacit.privacy.recompute_response import _noise, response_epsilon
 from tacit.privacy.release import Release
-from tacit.privacy.shuffled_response import ResponseLaw, _Crowd, law_of, shuffled_response
+from tacit.privacy.shuffled_response import (
+    ResponseLaw,
+    _Crowd,
+    law_of,
+    local_epsilon_of_response,
+    shuffled_response,
+)
 
 KINDS = (RandomisedResponse, HadamardResponse, SubsetSelection, PQPerturbation)
 DELTAS = (1e-12, 1e-6, 0.01)
@@ -287,6 +293,17 @@ def test_it_is_much_smaller(m: int, epsilon0: float, n: int, factor: float) -> N
     release = made(RandomisedResponse, m, epsilon0)
     found = shuffled_response(release, epsilon0, n, 1e-6)
     assert shuffle(epsilon0, n, 1e-6) / found > factor
+
+
+@pytest.mark.parametrize("values", [2, 5])
+def test_how_large_a_local_epsilon_may_be(values: int) -> None:
+    local = local_epsilon_of_response(0.2, 1e-6, 500, values)
+    assert local > 1.1 * local_epsilon_for(0.2, 1e-6, 500)
+    for epsilon0, fits in ((local, True), (local * 1.001, False)):
+        release = made(RandomisedResponse, values, epsilon0)
+        assert (shuffled_response(release, epsilon0, 500, 1e-6) <= 0.2) == fits
+    assert local_epsilon_of_response(1.0, 1e-6, 1, values) == pytest.approx(1.0, rel=1e-3)
+    assert local_epsilon_of_response(1.0, 0.0, 500, values) == pytest.approx(1.0, rel=1e-3)
 
 
 # ── what is not a randomiser of the crowd ──

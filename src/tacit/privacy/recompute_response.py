@@ -104,6 +104,8 @@ def _specific(noise: _Noise, mixed: int, delta: float) -> float:
     most = math.log(noise.ratio)
     if excess(0.0) <= 0:
         return 0.0
+    if excess(most) >= 0:
+        return most
     return float(brentq(excess, 0.0, most, xtol=1e-12, rtol=PRECISION)) * (1 + 2 * PRECISION)
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacit.errors import PromiseError
-from tacit.privacy.amplification import shuffle, upper_quantile
+from tacit.privacy.amplification import local_epsilon_for, shuffle, upper_quantile
+from tacit.privacy.mechanisms.response import RandomisedResponse
+from tacit.privacy.promise import Adjacency, Promise, Unit
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["HOPELESS", "ResponseLaw", "law_of", "shuffled_response"]
+__all__ = ["HOPELESS", "ResponseLaw", "law_of", "local_epsilon_of_response", "shuffled_response"]
 
 HOPELESS = 100.0  # a local epsilon so large that nobody hides anybody
 
@@ -41,6 +43,7 @@ _DIGITS = 8
 # The search for epsilon ends when delta is met up to this, relatively, and returns the safe end.
 _TOLERANCE = 1e-7
 _STEPS = 60
+_FINE = 1e-4
 
 
 class ResponseLaw(NamedTuple):
@@ -91,6 +94,24 @@ def shuffled_response(release: Release, local: float, n: int, delta: float) -> f
     if law is None or delta == 0 or general == 0:
         return general
     return _specific(law, n, delta, general)
+
+
+def local_epsilon_of_response(epsilon: float, delta: float, n: int, values: int) -> float:
+    """A local epsilon at which `n` shuffled answers of k-ary randomised response cost at most
+    `epsilon`: the largest up to 0.01 %, never below that of any randomiser."""
+
+    def fits(local: float) -> bool:
+        promise = Promise(local, 0.0, Unit.PERSON, Adjacency.REPLACE)
+        (release,) = RandomisedResponse.calibrated(values, promise).spend
+        return shuffled_response(release, local, n, delta) <= epsilon
+
+    low = high = local_epsilon_for(epsilon, delta, n)
+    while high < HOPELESS and fits(high):
+        low, high = high, high * 1.25
+    while high - low > _FINE * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 @lru_cache(maxsize=4096)
