@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from tacit.privacy.certificate import Certificate
 from tacit.privacy.promise import Adjacency, Unit
 from tacit.programs.averaging import Averaged
 from tacit.programs.holding import Holding
-from tacit.programs.program import Plan, Program
+from tacit.programs.program import Block, Plan, Program, Query
 from tacit.programs.reckoned import reckoned
 from tacit.programs.sampled import noise_of_samples
 from tacit.promises.asking import Accepted, promise_of
@@ -123,6 +124,7 @@ def check_moves(
     for number, state in enumerate(states, start=1):
         query = program.asked(state, plan.stage(number).query)
         assert query is not None
+        query = rounded(query, known)
         sums = [
             Holding(program, first, as_records(each), promise, Serial().map_sum).sum(state, query)
             if len(each.X)
@@ -132,8 +134,19 @@ def check_moves(
         for block, place in query.slices():
             moved = many * np.abs(sums[0][place] - sums[1][place]).astype(object)
             size: Any = sum(moved) if block.norm is Norm.L1 else math.sqrt(sum(moved * moved))
-            allowed = known[block.norm, block.length, block.grid.step]
-            assert size * float(block.grid.step) <= float(allowed) * (1 + 1e-12)
+            allowed = known[block.norm, block.length, block.sum_grid.step]
+            assert size * float(block.sum_grid.step) <= float(allowed) * (1 + 1e-12)
+
+
+def rounded(query: Query, known: Mapping[tuple[Norm, int, Fraction | None], Any]) -> Query:
+    """The same, with each sum rounded at its holder as the certificate says (coarse.md)."""
+
+    def shift(block: Block) -> int:
+        return next(
+            by for by in range(64) if (block.norm, block.length, block.grid.step * 2**by) in known
+        )
+
+    return Query(tuple(replace(block, shift=shift(block)) for block in query.blocks))
 
 
 def check_certificate(certificate: Certificate, cell: Cell) -> None:
