@@ -97,6 +97,7 @@ class TestEveryEstimator:
             "min_support": 0.3,
             "max_length": 2,
             "longest": 2,
+            "features": "bins",
         }
         harmless = {"n_jobs": 2, "verbose": 0, "dataset": "other", "ledger": None}
         # What is done with the same release afterwards, or only to lists of names.
