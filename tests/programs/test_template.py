@@ -8,6 +8,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,13 @@ from tacit.data import Schema
 from tacit.data.records import ArrayRecords
 from tacit.errors import InputError, Refused, UsageError
 from tacit.estimators.learned import Learned
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.policy import Policy
 from tacit.programs.allowed import allowed
 from tacit.programs.contract import ProgramContract
 from tacit.programs.model_file import load_model, save_model
-from tacit.programs.registry import GROUP, learner_named, program_named
+from tacit.programs.registry import GROUP, OWN, is_own, learner_named, program_named
+from tacit.programs.source import check_source, source_of
 
 TEMPLATE = Path(__file__).parent.parent.parent / "docs" / "template-program"
 PACKAGE = "score_histogram"
@@ -188,6 +192,62 @@ def test_a_study_names_the_code_and_whoever_has_other_code_refuses(
     assert tacit("study", "sign", file)[0] == 0
     assert tacit("study", "check", file)[0] == 0
     assert Study.load(file).digest != study.digest
+
+
+def test_all_that_could_be_imported_is_source(installed: Path, tmp_path: Path) -> None:
+    """Also behind a link, and what is compiled: Python prefers that to a source of its name."""
+    package, other = installed / PACKAGE, tmp_path / "other"
+    other.mkdir()
+    (other / "inner.py").write_text("")
+    (package / "linked").symlink_to(other, target_is_directory=True)
+    (package / f"compiled{EXTENSION_SUFFIXES[0]}").write_bytes(b"")
+    (package / "bare.pyc").write_bytes(b"")
+    (package / "__pycache__").mkdir(exist_ok=True)
+    (package / "__pycache__" / "x.cpython.pyc").write_bytes(b"")
+    kind = type(learner_named("score-histogram"))
+    inside = {name.partition("/")[2] for name in source_of(kind)}
+    compiled = f"compiled{EXTENSION_SUFFIXES[0]}"
+    assert inside == {"__init__.py", "linked/inner.py", compiled, "bare.pyc"}
+    agreed = source_of(kind)
+    (other / "inner.py").write_text("changed = True")
+    with pytest.raises(Refused, match=r"linked/inner\.py"):
+        check_source(kind, agreed)
+    (package / "round").symlink_to(package, target_is_directory=True)
+    assert source_of(kind).keys() == agreed.keys()
+
+
+def test_nobody_is_tacits_own_by_saying_so(installed: Path) -> None:
+    kind = type(learner_named("score-histogram"))
+    module, name = OWN["logistic"].split(":")
+    liar = type(name, (kind,), {"__module__": module})
+    assert f"{liar.__module__}:{liar.__qualname__}" == OWN["logistic"]
+    assert not is_own(liar)
+    assert all(is_own(type(learner_named(one))) for one in OWN)
+
+
+def test_a_policy_sees_the_place_of_what_is_named_by_it(
+    on_path: Path, tmp_path: Path, tacit: Run
+) -> None:
+    """Not what the class calls itself: that may be the name of an installed program."""
+    assert tacit("program", "allow", PLACE)[0] == 0
+    key = SigningKey.generate()
+    document = {
+        "format": "tacit policy 1",
+        "name": "clinic",
+        "number": 1,
+        "approvers": [key.public_key],
+        "datasets": {"d": {"programs": ["score-histogram"]}},
+    }
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.allow("d", "record", 5.0)
+    ledger.decisions.use(Policy.from_dict(document).signed(key))
+    program, head = program_named(PLACE, None, {}), ledger.head
+    channel = Central(ledger=ledger, dataset="d")
+    with pytest.raises(Refused, match=PLACE):
+        channel.run(program, ArrayRecords(X / 5 - 1), SCHEMA, Promise(1.0))
+    with pytest.raises(Refused, match=PLACE):
+        Learned(PLACE, 1.0, 0.0, bounds=(0.0, 10.0), ledger=ledger, dataset="d").fit(X)
+    assert ledger.head == head
 
 
 def test_the_code_is_part_of_what_is_signed(installed: Path, tmp_path: Path, tacit: Run) -> None:

@@ -235,7 +235,7 @@ class Central:
     ) -> AbstractContextManager[Reservation | None]:
         if self.ledger is None:
             return nullcontext()
-        asked = asked_by_holder(self.ledger, program.name, column_names(schema), schema)
+        asked = asked_by_holder(self.ledger, program.written_name, column_names(schema), schema)
         return self.ledger.reserve(
             promise,
             self.dataset,

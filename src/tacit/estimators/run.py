@@ -107,7 +107,7 @@ class Run:
         dataset, records = self.estimator.dataset, self._records()
         if absent := ledger.decisions.left_out(dataset):
             absent.keep(None)  # refused: an array does not say whose its records are
-        asked = asked_by_holder(ledger, self.program.name, self._columns())
+        asked = asked_by_holder(ledger, self.program.written_name, self._columns())
         with ledger.reserve(
             self.promise, dataset, name, cost=cost, records=records, asked=asked
         ) as reservation:

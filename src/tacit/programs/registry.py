@@ -121,8 +121,10 @@ def _called(learner: Learner, written: str) -> Learner:
 
 
 def is_own(kind: type[Learner]) -> bool:
-    """Whether it is one of tacit's."""
-    return f"{kind.__module__}:{kind.__qualname__}" in OWN.values()
+    """Whether it is one of tacit's, and not one that says so of itself."""
+    names = {place: name for name, place in OWN.items()}
+    name = names.get(f"{kind.__module__}:{kind.__qualname__}")
+    return name is not None and _own(name) is kind
 
 
 def _by_place(place: str) -> type[Learner]:

@@ -7,8 +7,10 @@ party compares them with its own before it takes part. The package's own depende
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib.machinery import all_suffixes
 from pathlib import Path
 
 from tacit.crypto.signing import digest
@@ -18,11 +20,12 @@ from tacit.programs.program import Learner
 __all__ = ["check_source", "source_of"]
 
 MOST_FILES = 500
+CODE = tuple(all_suffixes())  # .py, and what is compiled
 SEVERAL = 5  # files named in one message
 
 
 def source_of(kind: type[Learner]) -> dict[str, str]:
-    """Every .py file of the package (or the one file of a module without one): path → SHA-256."""
+    """Every source file of the package, or of a module without one its file: path → SHA-256."""
     top = kind.__module__.split(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None)
     if top == "__main__" or file is None:
@@ -31,15 +34,29 @@ def source_of(kind: type[Learner]) -> dict[str, str]:
             "it into a module or package of its own, and import it from there."
         )
     path = Path(file)
-    if path.name != "__init__.py":
+    if path.name.partition(".")[0] != "__init__":
         return {path.name: _digest(path)}
-    files = sorted(path.parent.rglob("*.py"))
+    files = sorted(_importable(path.parent))
     if len(files) > MOST_FILES:
         raise UsageError(
             f"package {top} has {len(files)} source files, and {MOST_FILES} are the most that a "
             "study names: put the program into a package of its own."
         )
     return {f"{top}/{file.relative_to(path.parent).as_posix()}": _digest(file) for file in files}
+
+
+def _importable(folder: Path) -> Iterator[Path]:
+    """All that `import` could find below it: links to folders are followed, each folder once, and
+    what is compiled is code as well. Not what Python keeps of sources for itself."""
+    seen = set[str]()
+    for top, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(top))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name != "__pycache__" and os.path.realpath(os.path.join(top, name)) not in seen
+        )
+        yield from (Path(top) / name for name in names if name.endswith(CODE))
 
 
 def check_source(kind: type[Learner], agreed: Mapping[str, str]) -> None:
