@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import stat
 import sys
@@ -15,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_peer_command import allowed, folder, spent, students, tacit, words
 
 from tacit.channels.peers.worth import MEASURED
+from tacit.cli.peer_predict import Predicted
 from tacit.privacy import Ledger
 
 __all__ = ["folder", "tacit"]  # fixtures
@@ -161,3 +164,13 @@ def test_a_damaged_measurement_is_said(tacit: Any, folder: Path) -> None:
     for command in (("status", "courses"), ("predict", "courses", "course.csv")):
         found = tacit("peer", *command)
         assert (found.code, "cannot be read as a measurement" in found.err) == (3, True)
+
+
+def test_a_class_with_a_comma_stays_in_its_column() -> None:
+    rows: list[tuple[int | str | None, ...]] = [(1, "yes, all", 'a "b"'), (2, None, None)]
+    found = Predicted(("row", "prediction", "own"), rows, {}, None)
+    assert list(csv.reader(io.StringIO(found.csv))) == [
+        ["row", "prediction", "own"],
+        ["1", "yes, all", 'a "b"'],
+        ["2", "", ""],
+    ]

@@ -184,18 +184,14 @@ def predict(network: str, out: Path | None, as_json: bool, **asked: Any) -> None
     from tacit.cli.peer_predict import predicted
 
     found = predicted(network, **asked)
-    titles = found.titles
-    lines = "".join(
-        ",".join("" if one is None else str(one) for one in row) + "\n" for row in found.rows
-    )
     if out is not None:
-        out.write_text(f"{','.join(titles)}\n{lines}", encoding="utf-8")
+        out.write_text(found.csv, encoding="utf-8")
     if as_json:
-        table = {"columns": titles, "rows": found.rows} if out is None else {"out": str(out)}
+        table = {"columns": found.titles, "rows": found.rows} if out is None else {"out": str(out)}
         print_document({"network": network, **found.document, **table})
         return
     if out is None:
-        click.echo(f"{','.join(titles)}\n{lines}", nl=False)
+        click.echo(found.csv, nl=False)
     people(as_json=True).print(found.summary, markup=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,13 @@ class Predicted:
     rows: list[tuple[int | str | None, ...]]
     document: dict[str, Any]
     worth: Worth | None
+
+    @property
+    def csv(self) -> str:
+        """Classes are what the network's schema calls them: also with commas in their names."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.titles, *self.rows])
+        return text.getvalue()
 
     @property
     def summary(self) -> str:
