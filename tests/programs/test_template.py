@@ -216,6 +216,42 @@ def test_all_that_could_be_imported_is_source(installed: Path, tmp_path: Path) -
     assert source_of(kind).keys() == agreed.keys()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("class Mine(Program): name = 'mine'", "does not define init, map, plan, reduce, result"),
+        ("class Mine(Histogram): name = 7", "needs a name in lower case"),
+        ("class Mine(Histogram): name = 'My Own'", "needs a name in lower case"),
+        ("class Mine(Histogram): name, version = 'mine', 'x'", "needs a version"),
+        ("class Mine(Histogram): name, version = 'mine', True", "needs a version"),
+    ],
+)
+def test_what_is_not_whole_is_refused_in_words(
+    wrong: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tacit: Run
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "notwhole", raising=False)
+    top = "from tacit.programs import Program\nfrom tacit.programs.histogram import Histogram\n"
+    (tmp_path / "notwhole.py").write_text(f"{top}{wrong}\n")
+    code, _, err = tacit("program", "allow", "notwhole:Mine")
+    assert (code, allowed()) == (4, ())
+    assert said in err
+    sys.modules.pop("notwhole", None)
+
+
+def test_a_constructor_that_fails_is_told_in_words(
+    on_path: Path, monkeypatch: pytest.MonkeyPatch, tacit: Run
+) -> None:
+    assert tacit("program", "allow", PLACE)[0] == 0
+
+    def fails(self: Any) -> None:
+        raise RuntimeError("a secret of mine")
+
+    monkeypatch.setattr(sys.modules[PACKAGE].ScoreHistogram, "__init__", fails)
+    with pytest.raises(UsageError, match=r"cannot be made with these settings \(RuntimeError\)"):
+        learner_named(PLACE)
+
+
 def test_nobody_is_tacits_own_by_saying_so(installed: Path) -> None:
     kind = type(learner_named("score-histogram"))
     module, name = OWN["logistic"].split(":")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from tacit.errors import InputError, Refused, UsageError
 from tacit.home import tacit_home
+from tacit.program_names import PATTERN
 from tacit.programs.program import Learner
 from tacit.whole_file import write_whole
 
-__all__ = ["PLACE", "allow", "allowed", "forbid", "imported"]
+__all__ = ["PLACE", "allow", "allowed", "check_declared", "forbid", "imported"]
 
 WORD = r"[A-Za-z_][A-Za-z0-9_]{0,99}"
 PLACE = re.compile(rf"{WORD}(\.{WORD}){{0,9}}:{WORD}", re.ASCII)
@@ -62,7 +63,23 @@ def imported(place: str) -> type[Learner]:
         ) from None
     if not (isinstance(kind, type) and issubclass(kind, Learner)):
         raise Refused(f"{place} is not a subclass of tacit.programs.Program: name one that is.")
+    check_declared(kind, place)
     return kind
+
+
+def check_declared(kind: type[Learner], place: str) -> None:
+    """Refused, in words for its author, unless the class says all that everyone asks of it."""
+    name, version = getattr(kind, "name", None), kind.version
+    missing = sorted(getattr(kind, "__abstractmethods__", ()))
+    if missing:
+        raise Refused(f"{place} does not define {', '.join(missing)}: a program has all of them.")
+    if not (isinstance(name, str) and PATTERN.fullmatch(name)):
+        raise Refused(
+            f"{place} needs a name in lower case, with hyphens between words: write "
+            'name = "score-histogram", or the like, into the class.'
+        )
+    if not (type(version) is int and version >= 1):
+        raise Refused(f"{place} needs a version, a whole number from 1: write version = 1.")
 
 
 def _list() -> Path:

@@ -20,8 +20,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tacit.errors import Refused
-from tacit.program_names import FORMERLY, PATTERN, current_name
-from tacit.programs.allowed import PLACE, allowed, imported
+from tacit.program_names import FORMERLY, current_name
+from tacit.programs.allowed import PLACE, allowed, check_declared, imported
 from tacit.programs.program import Learner, Program
 from tacit.programs.settings import built
 
@@ -179,9 +179,5 @@ def _foreign(name: str) -> type[Learner]:
             f"{points[0].value} is offered as program {name!r} but calls itself otherwise: its "
             "entry point must have its name."
         )
-    if not PATTERN.fullmatch(name):
-        raise Refused(
-            f"{points[0].value} is offered as program {name!r}: names of programs are in lower "
-            "case, with hyphens between words, such as score-histogram. Rename it."
-        )
+    check_declared(kind, f"{points[0].value}, offered as program {name!r},")
     return kind

@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tacit.errors import InternalFault, UsageError
+from tacit.errors import InternalFault, TacitError, UsageError
 
 if TYPE_CHECKING:
     from tacit.programs.program import Learner
@@ -52,6 +52,13 @@ def built(kind: type[Learner], settings: Mapping[str, Any]) -> Learner:
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"program {kind.name!r} does not take these settings: {error}") from None
+    except TacitError:
+        raise
+    except Exception as error:  # whatever somebody else's constructor does
+        raise UsageError(
+            f"program {kind.name!r} cannot be made with these settings ({type(error).__name__}): "
+            "correct them, or ask whoever wrote it."
+        ) from None
 
 
 def _parameters(kind: type[Learner]) -> dict[str, Any]:
