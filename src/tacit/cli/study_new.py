@@ -92,7 +92,7 @@ OPTIONS = [
     click.option(
         "--selection",
         type=click.Choice(["noisy-counts", "sparse-vector"]),
-        help="How itemsets selects; sparse-vector is refused, with the reason.",
+        help="How frequent-itemsets selects; sparse-vector is refused, with the reason.",
     ),
     click.option(
         "--smallest",
