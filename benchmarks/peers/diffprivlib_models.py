@@ -3,8 +3,8 @@
     diffprivlib_models.py FOLDER
 
 shared_parts/private_peers.py says what is in FOLDER: splits have train, y and test. Printed, for
-each split: the probability of 1 ("logistic") or the label ("linear") of each held-out record, or
-the components ("pca"). All are of pure ε, with public bounds and the norm that follows from them.
+each split: the probability of 1 ("logistic") or the label ("linear") of each held-out record.
+Both are of pure ε, with public bounds or the norm that follows from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import PCA, LinearRegression, LogisticRegression
+from diffprivlib.models import LinearRegression, LogisticRegression
 
 
 def main(folder: Path) -> None:
@@ -36,18 +36,10 @@ def _logistic(arrays: dict[str, Any], **settings: Any) -> Any:
 def _linear(arrays: dict[str, Any], **settings: Any) -> Any:
     """Cut to the label's bounds: the noisy objective may have no minimum."""
     settings["bounds_y"] = tuple(settings["bounds_y"])  # JSON has lists only
-    model = LinearRegression(**settings, **_bounds(arrays, "bounds_X"))
+    model = LinearRegression(**settings, bounds_X=(arrays["low"], arrays["high"]))
     found = model.fit(arrays["train"], arrays["y"]).predict(arrays["test"])
     return np.clip(np.nan_to_num(found), *settings["bounds_y"])
 
 
-def _pca(arrays: dict[str, Any], **settings: Any) -> Any:
-    return PCA(**settings, **_bounds(arrays, "bounds")).fit(arrays["train"]).components_
-
-
-def _bounds(arrays: dict[str, Any], name: str) -> dict[str, Any]:
-    return {name: (arrays["low"], arrays["high"])}
-
-
-MODELS = {"logistic": _logistic, "linear": _linear, "pca": _pca}
+MODELS = {"logistic": _logistic, "linear": _linear}
 main(Path(sys.argv[1]))
