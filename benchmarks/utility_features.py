@@ -3,8 +3,13 @@
 ε = 1, δ = 1e-6, mean of five splits with a fifth held out, nothing set but `features`. Ring and two
 are made as Breiman's ringnorm and twonorm are (20 normal numbers, 7,400 records): no bounds are
 stated, so a part of the promise finds them. Adult, Spambase and Australian are read through
-their schemas. The peer is scikit-learn's gradient boosting without privacy. Last, the
-processor time of one holder's round of gradients, against raw features. The runs are seeded.
+their schemas. The peers without privacy are scikit-learn's gradient boosting and logistic
+regression. Private peers, on the first three, with the same splits: DP-EBM of interpret with the
+same promise, which takes the number of records as public, and diffprivlib's logistic regression of
+pure ε, the only one it has. Both must have public bounds: Adult's, and four standard deviations for
+the made sets; beside them we are given the same. diffprivlib also takes a longest record: the one
+that these bounds allow. Last, the processor time of one holder's round of gradients, against raw
+features. The runs are seeded.
 """
 
 from __future__ import annotations
@@ -12,14 +17,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
+from shared_parts.private_peers import DIFFPRIVLIB, EBM, Peer, answers, environment
 from tacit.cli.bench import Row
 from tacit.data import Schema, load_dataset
-from tacit.data.encode import Encoded
+from tacit.data.encode import Encoded, Encoder
+from tacit.data.records import TableRecords
 from tacit.errors import TacitWarning
 from tacit.estimators import LogisticRegression
 from tacit.privacy import Promise
@@ -32,18 +40,25 @@ RING, TWO, ADULT = 0.93, 0.965, 0.905
 GAP = 0.005  # real sets of 4,000 records: not so much below the better of raw and bins
 SLOWEST, TURNS, ROUNDS_OF = 3.0, 5, 100_000
 PEER = "gradient boosting, no privacy"
+LINEAR = "logistic regression, no privacy"
 FEATURES = ("auto", "raw", "bins")
+WIDEST = {"ring": 8.0, "two": 5.0}  # four standard deviations, for peers that must have bounds
+PROMISE = Promise(1.0, 1e-6)
+MEASURES = ("accuracy", "AUC")
 Part = tuple[Any, Any]
+Pythons = dict[Peer, Path | None]
 
 
 def rows(say: Callable[[str], None], quick: bool = False) -> Iterator[Row]:
     splits = QUICK_SPLITS if quick else SPLITS
+    pythons = {peer: environment(peer, say) for peer in (EBM, DIFFPRIVLIB)}
     for name, bar in (("ring", RING), ("two", TWO)):
         say(f"{name}, {splits} splits …")
         made = [_made(name, seed) for seed in range(splits)]
         found = {f: _mean(made, f, None) for f in FEATURES}
         peer = fmean(_boosted(*parts)[0] for parts in made)
         yield from _judged(name, found, peer, bar, 0)
+        yield from _besides(name, found["auto"], made, None, 0, pythons)
     for name, judged in (("adult", True), ("spambase", True), ("australian", False)):
         say(f"{name}, {splits} splits …")
         X, y, schema = _real(name)
@@ -52,6 +67,7 @@ def rows(say: Callable[[str], None], quick: bool = False) -> Iterator[Row]:
         peers = [_boosted(*parts) for parts in cut]
         if name == "adult":
             yield from _judged(name, found, fmean(p[1] for p in peers), ADULT, 1)
+            yield from _besides(name, found["auto"], cut, schema, 1, pythons)
         best = max(found["raw"][0], found["bins"][0])
         what = f"{name}: accuracy with auto, against the better of raw and bins"
         yield Row(what, found["auto"][0], best, "raw or bins", 1 - GAP / best if judged else 0.0)
@@ -61,7 +77,7 @@ def rows(say: Callable[[str], None], quick: bool = False) -> Iterator[Row]:
 
 
 def _judged(name: str, found: Any, peer: float, bar: float, which: int) -> Iterator[Row]:
-    measure = ("accuracy", "AUC")[which]
+    measure = MEASURES[which]
     for features in FEATURES:
         least = bar / peer if features == "auto" else 0.0
         note = f" (at least {bar:g})" if features == "auto" and bar else ""
@@ -70,23 +86,123 @@ def _judged(name: str, found: Any, peer: float, bar: float, which: int) -> Itera
         )
 
 
-def _mean(splits: Any, features: str, schema: Schema | None) -> tuple[float, float]:
+def _besides(
+    name: str, auto: Any, splits: Any, schema: Schema | None, which: int, pythons: Pythons
+) -> Iterator[Row]:
+    """The linear model without privacy, and private models of others."""
+    what, measure = f"{name}: {MEASURES[which]} with auto", auto[which]
+    coded, norm = _coded_within(name, splits, schema)
+    truths = [part["truth"] for part in coded]
+    linear = fmean(_figures(p["truth"], _linear(p))[which] for p in coded)
+    yield Row(f"{what}, linear peer", measure, linear, LINEAR, 0.0)
+    if schema is None:
+        what = f"{what} in stated bounds"
+        measure = _mean(splits, "auto", None, (-WIDEST[name], WIDEST[name]))[which]
+    what = f"{what}, private peer"
+    columns, bounds = _columns(name, splits, schema)
+    told: dict[str, Any] = {"bounds": bounds, "epsilon": PROMISE.epsilon, "delta": PROMISE.delta}
+    pure = {"epsilon": PROMISE.epsilon, "data_norm": norm}
+    for peer, model, parts, settings in (
+        (EBM, "ebm", columns, told),
+        (DIFFPRIVLIB, "logistic", coded, pure),
+    ):
+        python = pythons[peer]
+        if python is None:
+            absent = f"chance: {peer.name} cannot be installed"
+            yield Row(what, measure, 0.5, absent, 1.0)
+            continue
+        said = answers(peer, python, model, parts, settings)
+        pairs = zip(truths, said, strict=True)
+        theirs = fmean(_figures(truth, np.array(s))[which] for truth, s in pairs)
+        yield Row(what, measure, theirs, peer.name, 1.0)
+
+
+def _columns(name: str, splits: Any, schema: Schema | None) -> tuple[Any, Any]:
+    """Column by column, as DP-EBM takes them: numbers with bounds, or texts."""
+    parts = []
+    for (X, y), (Xt, _) in splits:
+        arrays = {"y": _ones(y)}
+        for part, records in (("train", X), ("test", Xt)):
+            for i in range(records.shape[1]):
+                arrays[f"{part}_{i}"] = _column(records, i)
+        parts.append(arrays)
+    if schema is None:
+        return parts, [[-WIDEST[name], WIDEST[name]]] * splits[0][0][0].shape[1]
+    return parts, [None if c.bounds is None else list(c.bounds) for c in schema.features]
+
+
+def _column(X: Any, place: int) -> Any:
+    if isinstance(X, np.ndarray):
+        return X[:, place]
+    values = X.column(place).to_pylist()
+    if any(isinstance(value, str) for value in values):
+        return np.array(["none" if value is None else value for value in values])
+    return np.array(values, np.float64)
+
+
+def _coded_within(name: str, splits: Any, schema: Schema | None) -> tuple[Any, float]:
+    """Numbers in [-1, 1] by public bounds, values as coordinates; and how long records can be."""
+    if schema is None:
+        length = float(np.sqrt(splits[0][0][0].shape[1]))
+
+        def coded(X: Any) -> Any:
+            return np.clip(X / WIDEST[name], -1, 1)
+    else:
+        features = Schema(columns=schema.features)
+        encoder = Encoder(features, interval="symmetric")
+        length = encoder.bound("L2")
+
+        def coded(X: Any) -> Any:
+            return np.concatenate([b.X for b in TableRecords(X, encoder).batches()])
+
+    return [
+        {"train": coded(X), "y": _ones(y), "test": coded(Xt), "truth": _ones(yt) == 1}
+        for (X, y), (Xt, yt) in splits
+    ], length
+
+
+def _ones(y: Any) -> Any:
+    """1 for the later of the two names."""
+    return np.unique(np.asarray(y).astype(str), return_inverse=True)[1]
+
+
+def _linear(part: dict[str, Any]) -> Any:
+    from sklearn.linear_model import LogisticRegression as Textbook
+
+    model = Textbook(max_iter=1000).fit(part["train"], part["y"])
+    return model.predict_proba(part["test"])[:, 1]
+
+
+def _mean(
+    splits: Any, features: str, schema: Schema | None, bounds: Any = None
+) -> tuple[float, float]:
     """Accuracy and AUC."""
-    runs = [_tested(*parts, features, schema, seed) for seed, parts in enumerate(splits)]
+    runs = [_tested(*parts, features, schema, seed, bounds) for seed, parts in enumerate(splits)]
     return fmean(run[0] for run in runs), fmean(run[1] for run in runs)
 
 
 def _tested(
-    train: Part, test: Part, features: str, schema: Schema | None, seed: int
+    train: Part, test: Part, features: str, schema: Schema | None, seed: int, bounds: Any
 ) -> tuple[float, float]:
-    from sklearn.metrics import roc_auc_score
-
-    model = LogisticRegression(1.0, 1e-6, features=features, schema=schema, random_state=seed)
+    model = LogisticRegression(
+        PROMISE.epsilon,
+        PROMISE.delta,
+        features=features,
+        schema=schema,
+        bounds=bounds,
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TacitWarning)
         model.fit(*train)
     scores = model.predict_proba(test[0])[:, 1]
     truth = np.asarray(test[1]).astype(str) == str(model.classes_[1])
+    return _figures(truth, scores)
+
+
+def _figures(truth: Any, scores: Any) -> tuple[float, float]:
+    from sklearn.metrics import roc_auc_score
+
     return float(np.mean((scores > 0.5) == truth)), float(roc_auc_score(truth, scores))
 
 
@@ -183,9 +299,9 @@ def _map(say: Callable[[str], None]) -> Iterator[Row]:
 def _round(features: str, records: Encoded) -> Callable[[], object]:
     columns: dict[str, Any] = {f"x{i}": {"type": "number", "bounds": [-1, 1]} for i in range(20)}
     columns["y"] = {"type": "category", "categories": ["0", "1"], "role": "label"}
-    schema, promise = Schema.from_dict({"columns": columns}), Promise(1.0, 1e-6)
+    schema = Schema.from_dict({"columns": columns})
     program = Logistic(features=checked_features(features))
-    state = first = program.init(schema, promise)
+    state = first = program.init(schema, PROMISE)
     stages = list(program.plan(first))
     few = Encoded(records.X[:5000], None if records.y is None else records.y[:5000], None)
     ready = prepared(program, few, first)
