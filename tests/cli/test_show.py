@@ -19,6 +19,7 @@ from tacit.cli.main import main
 from tacit.crypto.prg import SeededRandomness
 from tacit.data import Schema
 from tacit.data.records import ArrayRecords
+from tacit.estimators import LogisticRegression
 from tacit.programs.files import to_bytes
 from tacit.programs.histogram import Histogram
 from tacit.programs.linear import LinearRegression
@@ -160,6 +161,65 @@ def test_a_picture(tmp_path: Path, show: Run) -> None:
     code, _, err = show(copy, "--plot", copy)
     assert code == 2
     assert "overwrite" in err
+
+
+# ── numbers as curves and bins ──
+
+
+def fitted(path: Path, features: str, classes: int, epsilon: float = 1.0) -> Path:
+    generator = np.random.default_rng(5)
+    X = generator.uniform(0, 10, (6000, 2))
+    y = np.digitize(np.abs(X[:, 0] - 5), (2.5, 4)[: classes - 1])
+    y = np.where(generator.random(len(y)) < 0.4, generator.integers(0, classes, len(y)), y)
+    LogisticRegression(
+        epsilon, features=features, bounds=(0, 10), classes=range(classes), random_state=1
+    ).fit(X, y).save(path)
+    return path
+
+
+@pytest.mark.parametrize(("features", "classes"), [("auto", 2), ("bins", 2), ("auto", 3)])
+def test_what_columns_add(features: str, classes: int, tmp_path: Path, show: Run) -> None:
+    path = fitted(tmp_path / "m", features, classes)
+    code, out, err = show(path)
+    assert (code, err) == (0, "")
+    assert "what x0 adds" in out
+    assert len(out.splitlines()) < 40
+    code, out, _ = show(path, "--json", "--plot", tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    swings, first, second = json.loads(out)["tables"]
+    outputs = classes if classes > 2 else 1
+    assert len(swings["rows"]) == 2 * outputs
+    assert len(first["rows"]) == len(second["rows"]) == 97
+    at, *scores = first["rows"][0]
+    assert at == 0
+    assert len(scores) == outputs
+    assert all(cell["noise"] > 0 and cell["kind"] == "estimate" for cell in scores)
+    bent, flat = swings["rows"][0][2], swings["rows"][outputs][2]
+    assert bent["value"] > 5 * bent["noise"]
+    assert flat["value"] < bent["value"] / 2
+
+
+def test_curves_without_noise_have_none(tmp_path: Path, show: Run) -> None:
+    _, out, _ = show(fitted(tmp_path / "m", "curves", 2, math.inf), "--json")
+    assert all(cell["noise"] == 0 for cell in numbers(json.loads(out)))
+
+
+def test_curves_of_another_schema_are_refused(tmp_path: Path, show: Run) -> None:
+    """Each field of a model that sees curves, changed so that it fits the model alone."""
+    saved = load_model(fitted(tmp_path / "m", "curves", 2))
+    about = json.loads(_metadata((tmp_path / "m").read_bytes()))["about"]
+    model = saved.model
+    wider = replace(model, roles=(0, *model.roles), coef=np.ones((1, 13)), centre=None, noise=None)
+    for bad in (
+        wider,
+        replace(model, classes=("a",)),
+        replace(model, classes=("a", "b", "c")),
+        replace(model, intercept=np.ones(3)),
+    ):
+        (tmp_path / "bad").write_bytes(to_bytes(bad, about))
+        code, _, err = show(tmp_path / "bad")
+        assert code == 3
+        assert "bad" in err
 
 
 # ── hostile files ──

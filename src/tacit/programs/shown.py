@@ -33,17 +33,22 @@ class Number:
     share: bool = False
 
 
-Cell = str | Number
+# A plain number is given: a place on a curve, of which there is nothing to doubt.
+Cell = str | float | Number
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One thing that a model says: rows of texts and numbers, and what to know of them."""
+    """One thing that a model says: rows of texts and numbers, and what to know of them.
+
+    curve   rows are points of curves, over the number in the first column: some are enough to read
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    curve: bool = False
 
     @property
     def turned(self) -> Table:
@@ -122,6 +127,8 @@ def plain(cell: Cell) -> object:
     """A cell as JSON has it: infinities and what is no number are None."""
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
     value = cell.value if math.isfinite(cell.value) else None
     noise = cell.noise if cell.noise is not None and math.isfinite(cell.noise) else None
     name = "noise_times_records" if cell.share else "noise"
