@@ -20,10 +20,12 @@ from tacit.crypto.prg import SeededRandomness
 from tacit.data import Schema
 from tacit.data.records import ArrayRecords
 from tacit.estimators import LogisticRegression
-from tacit.programs.files import to_bytes
+from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.histogram import Histogram
 from tacit.programs.linear import LinearRegression
+from tacit.programs.mixture import Mixture
 from tacit.programs.model_file import SavedModel, load_model, model_bytes, save_model
+from tacit.programs.naive_bayes import NaiveBayes
 from tacit.programs.pca import PCA
 from tacit.programs.registry import OWN
 from tacit.programs.shown import Noise, Number
@@ -220,6 +222,96 @@ def test_curves_of_another_schema_are_refused(tmp_path: Path, show: Run) -> None
         code, _, err = show(tmp_path / "bad")
         assert code == 3
         assert "bad" in err
+
+
+# ── standard errors ──
+
+
+def told_and_found(program: Any, records: ArrayRecords, schema: Schema) -> tuple[Any, Any]:
+    """Numbers of the same records under other noise, 20 times, and the errors that are told."""
+    runs = []
+    for seed in range(20):
+        channel = Central(randomness=SeededRandomness(seed))
+        outcome = channel.run(program, records, schema, Promise(1.0, 1e-6))
+        model = outcome.model
+        if isinstance(program, Mixture):  # components come in any order
+            order = np.argsort(model.means @ (1.0, 0.1))
+            weights, covariances = model.weights[order], model.covariances[order]
+            model = replace(
+                model, weights=weights, means=model.means[order], covariances=covariances
+            )
+        tables = tables_of(SavedModel(model, program, schema), Noise(outcome.certificate))
+        cells = [cell for table in tables for row in table.rows for cell in row]
+        runs.append([cell for cell in cells if isinstance(cell, Number)])
+    assert all(cell.kind == "standard error" and not cell.share for cell in runs[0])
+    told = np.sqrt(np.mean([[cell.noise**2 for cell in run] for run in runs], axis=0))
+    return told, np.std([[cell.value for cell in run] for run in runs], axis=0, ddof=1)
+
+
+def test_errors_of_naive_bayes() -> None:
+    """Seeded, so that it repeats; the deviation of 20 numbers is itself known within a sixth."""
+    generator = np.random.default_rng(0)
+    y = (generator.random(4000) < 0.3).astype(np.int64)
+    kind = np.eye(3)[np.where(generator.random(4000) < 0.6, 0, 1 + y)]
+    on = generator.random(4000) < 0.2 + 0.3 * y
+    x = np.clip(generator.normal(0.3 * y, 0.3), -1, 1)
+    columns = {
+        "x": {"type": "number", "bounds": [-1, 1]},
+        "kind": {"type": "category", "categories": ["a", "b", "c"]},
+        "on": {"type": "boolean"},
+        "y": {"type": "category", "categories": ["no", "yes"], "role": "label"},
+    }
+    records = ArrayRecords(np.column_stack([x, kind, on]), y)
+    told, found = told_and_found(NaiveBayes(), records, Schema.from_dict({"columns": columns}))
+    # A count of nobody, which is cut at 0 and smoothed, moves less than a line would have it.
+    rare = told > 0.5
+    assert rare.sum() <= 2
+    assert (found[rare] < told[rare]).all()
+    assert np.all(np.abs(np.log(told / found)[~rare]) < math.log(2)), told / found
+
+
+def test_errors_of_a_mixture() -> None:
+    """Of the last round alone: earlier ones move a component a little, too."""
+    generator = np.random.default_rng(1)
+    centres = np.array([[-0.5, -0.5], [0.5, 0.5], [-0.5, 0.6]])[generator.integers(0, 3, 8000)]
+    X = np.clip(centres + generator.normal(0, 0.1, (8000, 2)), -1, 1)
+    number = {"type": "number", "bounds": [-1, 1]}
+    schema, program = Schema.from_dict({"columns": {"a": number, "b": number}}), Mixture(3)
+    records = ArrayRecords(X / math.sqrt(2))
+    told, found = told_and_found(program, records, schema)
+    assert np.all(np.abs(np.log(told / found)) < math.log(2)), told / found
+
+
+def test_the_number_of_records_is_kept_where_noise_lets_it_stand() -> None:
+    X = np.clip(np.random.default_rng(2).normal(0, 0.3, (3000, 2)), -0.7, 0.7)
+    y = (X[:, 0] > 0).astype(np.int64)
+    number = {"type": "number", "bounds": [-1, 1]}
+    columns = {"a": number, "b": number}
+    label = {"y": {"type": "boolean", "role": "label"}}
+    for program in (Mixture(2), NaiveBayes()):
+        labelled = isinstance(program, NaiveBayes)
+        schema = Schema.from_dict({"columns": {**columns, **(label if labelled else {})}})
+        noisy, free, drowned = Promise(1.0, 1e-6), Promise(math.inf), Promise(1e-4)
+        for promise, seen in ((noisy, 3000), (free, 0), (drowned, 0)):
+            channel = Central(randomness=SeededRandomness(3))
+            records = ArrayRecords(X, y if labelled else None)
+            model = channel.run(program, records, schema, promise).model
+            if not seen:
+                assert model.count is None
+                assert b"count" not in to_bytes(model)
+                continue
+            assert abs(model.count - seen) < 0.1 * seen
+            assert from_bytes(type(model), to_bytes(model)).count == model.count
+            saved = SavedModel(model, program, schema)
+            outcome = channel.run(program, records, schema, promise)
+            own, other = (
+                tables_of(saved, Noise(outcome.certificate, records))[0].rows[0][1]
+                for records in (None, 10 * model.count)
+            )
+            assert own.noise == pytest.approx(10 * other.noise)  # type: ignore[union-attr]
+            hidden = SavedModel(replace(model, count=None), program, schema)
+            tables = tables_of(hidden, Noise(outcome.certificate))
+            assert any(isinstance(c, Number) and c.share for t in tables for r in t.rows for c in r)
 
 
 # ── hostile files ──

@@ -14,7 +14,7 @@ from typing import Literal
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.release import Release
 
-__all__ = ["Cell", "Kind", "Noise", "Number", "Table", "plain", "share_of"]
+__all__ = ["Cell", "Kind", "Noise", "Number", "Table", "plain", "share_noise", "share_of"]
 
 Kind = Literal["standard error", "bound", "estimate"]
 
@@ -141,6 +141,11 @@ def share_of(count: float, error: float | None, total: float) -> Number:
     """Of a quotient of noisy numbers: |Δ(a/b)| ≤ (|Δa| + a/b |Δb|)/b, to first order."""
     part = count / total
     return Number(part, None if error is None else error * (1 + abs(part)) / total, "bound")
+
+
+def share_noise(error: float | None, share: float, parts: int) -> float | None:
+    """Times the number of records: of c / Σ c, where each of so many counts c has this noise."""
+    return None if error is None else error * math.hypot(1 - share, share * math.sqrt(parts - 1))
 
 
 def plain(cell: Cell) -> object:

@@ -18,7 +18,8 @@ from tacit.errors import InputError
 from tacit.programs.model_file import SavedModel
 from tacit.programs.quantiles import SIZES
 from tacit.programs.rules import association_rules
-from tacit.programs.shown import Cell, Noise, Number, Table, share_of
+from tacit.programs.shown import Cell, Noise, Number, Table, share_noise, share_of
+from tacit.programs.shown_bayes import shown_bayes
 from tacit.programs.shown_coefficients import (
     shown_averaged,
     shown_crowd_scores,
@@ -26,7 +27,7 @@ from tacit.programs.shown_coefficients import (
     shown_logistic,
 )
 from tacit.programs.shown_moments import shown_line, shown_pca
-from tacit.programs.shown_vectors import classes_of, each, units
+from tacit.programs.shown_vectors import units
 
 __all__ = ["tables_of"]
 
@@ -141,23 +142,34 @@ def _k_means(saved: SavedModel, noise: Noise) -> Iterator[Table]:
 
 
 def _mixture(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    model, error = saved.model, noise.longest()
-    head, to_unit = units(saved)
+    """Of the last round, to first order: shares of counts, and means of sums that a component sees
+    from its centre, in units of its reach (mixture.md)."""
+    model, noise = saved.model, noise.known(saved.model.count)
+    error, (head, to_unit) = noise.longest(), units(saved)
+    own = getattr(saved.program, "coordinates", "shared") == "own"
+    reach = math.sqrt(len(to_unit)) + 2.0
     weights: list[tuple[Cell, ...]] = []
     spreads: list[tuple[Cell, ...]] = []
     for place, weight in enumerate(model.weights.tolist()):
-        within = None if error is None else 2 * error / max(weight, 1e-9)
-        cells: list[Cell] = [f"component {place}", noise.per_record(weight, error)]
-        deviations: list[Cell] = [f"component {place}"]
+        name, part = f"component {place}", max(weight, 1e-9)
+        of_share = share_noise(error, weight, len(model.weights))
+        cells: list[Cell] = [name, noise.per_record(weight, of_share, "standard error")]
+        deviations: list[Cell] = [name]
         diagonal = _deviations(model.covariances[place], len(to_unit))
         parts = zip(model.means[place].tolist(), diagonal.tolist(), to_unit, strict=True)
         for mean, deviation, (shift, scale) in parts:
-            own = None if within is None else within * scale
-            cells.append(noise.per_record(shift + scale * mean, own))
-            deviations.append(noise.per_record(abs(scale) * deviation, own))
+            unit = reach * deviation if own else 1.0
+            moved = None if error is None else error * unit * abs(scale) / part
+            # Own coordinates have their origin at the centre; shared ones in the ball's.
+            far = 1.0 if own else math.hypot(1.0, mean)
+            of_mean = None if moved is None else moved * far
+            wide = None if moved is None else moved * unit / (2 * max(deviation, 1e-9))
+            cells.append(noise.per_record(shift + scale * mean, of_mean, "standard error"))
+            deviations.append(noise.per_record(abs(scale) * deviation, wide, "standard error"))
         weights.append(tuple(cells))
         spreads.append(tuple(deviations))
-    yield Table("components", ("component", "weight", *head), tuple(weights))
+    note = "Of the last round: where earlier ones put the components counts as given."
+    yield Table("components", ("component", "weight", *head), tuple(weights), note)
     yield Table("standard deviations", ("component", *head), tuple(spreads))
 
 
@@ -166,55 +178,6 @@ def _deviations(covariance: Any, width: int) -> Reals:
     found = np.asarray(covariance, dtype=np.float64)
     diagonal = np.diag(found) if found.ndim == 2 else np.broadcast_to(found, (width,))
     return np.asarray(np.sqrt(np.maximum(diagonal, 0.0)))
-
-
-# ── classes ──
-
-
-def _naive_bayes(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    """Classes, then for each class the means of numbers and the weights of values."""
-    model, error = saved.model, noise.longest()
-    names = classes_of(saved)
-    shares = np.exp(model.class_log_prior)
-    sizes = [noise.per_record(share, error) for share in each(shares, names)]
-    yield Table("classes", ("class", "share"), tuple(zip(names, sizes, strict=True)))
-    features, _ = units(saved)
-    own = [None if error is None else 2 * error / max(float(s), 1e-9) for s in shares]
-    numbers = model.numbers.tolist()
-    if numbers:
-        rows = tuple(_gaussians(saved, noise, k, name, own[k]) for k, name in enumerate(names))
-        head = [f"{features[i]}: {what}" for i in numbers for what in ("mean", "std")]
-        yield Table("numbers within each class", ("class", *head), rows)
-    kept = [i for i in range(len(features)) if i not in numbers]
-    if kept:
-        weights = model.weights[:, kept].tolist()
-        logs: tuple[tuple[Cell, ...], ...] = tuple(
-            (name, *(noise.per_record(w, _of_logarithm(own[k], w)) for w in weights[k]))
-            for k, name in enumerate(names)
-        )
-        head = [features[i] for i in kept]
-        yield Table("logarithms of probabilities within each class", ("class", *head), logs)
-
-
-def _of_logarithm(error: float | None, weight: float) -> float | None:
-    """|Δ ln p| ≤ |Δp|/p, to first order."""
-    return None if error is None else error * math.exp(-min(weight, 0.0))
-
-
-def _gaussians(
-    saved: SavedModel, noise: Noise, k: int, name: str, error: float | None
-) -> tuple[Cell, ...]:
-    model, (_, to_unit) = saved.model, units(saved)
-    cells: list[Cell] = [name]
-    parts = zip(model.numbers.tolist(), model.mean[k], model.variance[k], strict=True)
-    for place, mean, variance in parts:
-        shift, scale = to_unit[place]
-        deviation = math.sqrt(variance)
-        own = None if error is None else error * scale
-        wide = None if own is None else 1.5 * own / max(deviation, 1e-9)
-        cells.append(noise.per_record(shift + scale * float(mean), own))
-        cells.append(noise.per_record(scale * deviation, wide))
-    return tuple(cells)
 
 
 # ── programs of others ──
@@ -250,7 +213,7 @@ SHOWN: dict[str, Callable[[SavedModel, Noise], Tables]] = {
     "k-means": _k_means,
     "linear-regression": shown_line,
     "logistic": shown_logistic,
-    "naive-bayes": _naive_bayes,
+    "naive-bayes": shown_bayes,
     "partition-ensemble": shown_ensemble,
     "pca": shown_pca,
     "quantiles": _quantiles,
