@@ -19,10 +19,13 @@ from tacit.cli.main import main
 from tacit.crypto.prg import SeededRandomness
 from tacit.data import Schema
 from tacit.data.records import ArrayRecords
-from tacit.programs.files import to_bytes
+from tacit.estimators import LogisticRegression
+from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.histogram import Histogram
 from tacit.programs.linear import LinearRegression
+from tacit.programs.mixture import Mixture
 from tacit.programs.model_file import SavedModel, load_model, model_bytes, save_model
+from tacit.programs.naive_bayes import NaiveBayes
 from tacit.programs.pca import PCA
 from tacit.programs.registry import OWN
 from tacit.programs.shown import Noise, Number
@@ -160,6 +163,155 @@ def test_a_picture(tmp_path: Path, show: Run) -> None:
     code, _, err = show(copy, "--plot", copy)
     assert code == 2
     assert "overwrite" in err
+
+
+# ── numbers as curves and bins ──
+
+
+def fitted(path: Path, features: str, classes: int, epsilon: float = 1.0) -> Path:
+    generator = np.random.default_rng(5)
+    X = generator.uniform(0, 10, (6000, 2))
+    y = np.digitize(np.abs(X[:, 0] - 5), (2.5, 4)[: classes - 1])
+    y = np.where(generator.random(len(y)) < 0.4, generator.integers(0, classes, len(y)), y)
+    LogisticRegression(
+        epsilon, features=features, bounds=(0, 10), classes=range(classes), random_state=1
+    ).fit(X, y).save(path)
+    return path
+
+
+@pytest.mark.parametrize(("features", "classes"), [("auto", 2), ("bins", 2), ("auto", 3)])
+def test_what_columns_add(features: str, classes: int, tmp_path: Path, show: Run) -> None:
+    path = fitted(tmp_path / "m", features, classes)
+    code, out, err = show(path)
+    assert (code, err) == (0, "")
+    assert "what x0 adds" in out
+    assert len(out.splitlines()) < 40
+    code, out, _ = show(path, "--json", "--plot", tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    swings, first, second = json.loads(out)["tables"]
+    outputs = classes if classes > 2 else 1
+    assert len(swings["rows"]) == 2 * outputs
+    assert len(first["rows"]) == len(second["rows"]) == 97
+    at, *scores = first["rows"][0]
+    assert at == 0
+    assert len(scores) == outputs
+    assert all(cell["noise"] > 0 and cell["kind"] == "estimate" for cell in scores)
+    bent, flat = swings["rows"][0][2], swings["rows"][outputs][2]
+    assert bent["value"] > 5 * bent["noise"]
+    assert flat["value"] < bent["value"] / 2
+
+
+def test_curves_without_noise_have_none(tmp_path: Path, show: Run) -> None:
+    _, out, _ = show(fitted(tmp_path / "m", "curves", 2, math.inf), "--json")
+    assert all(cell["noise"] == 0 for cell in numbers(json.loads(out)))
+
+
+def test_curves_of_another_schema_are_refused(tmp_path: Path, show: Run) -> None:
+    """Each field of a model that sees curves, changed so that it fits the model alone."""
+    saved = load_model(fitted(tmp_path / "m", "curves", 2))
+    about = json.loads(_metadata((tmp_path / "m").read_bytes()))["about"]
+    model = saved.model
+    wider = replace(model, roles=(0, *model.roles), coef=np.ones((1, 13)), centre=None, noise=None)
+    for bad in (
+        wider,
+        replace(model, classes=("a",)),
+        replace(model, classes=("a", "b", "c")),
+        replace(model, intercept=np.ones(3)),
+    ):
+        (tmp_path / "bad").write_bytes(to_bytes(bad, about))
+        code, _, err = show(tmp_path / "bad")
+        assert code == 3
+        assert "bad" in err
+
+
+# ── standard errors ──
+
+
+def told_and_found(program: Any, records: ArrayRecords, schema: Schema) -> tuple[Any, Any]:
+    """Numbers of the same records under other noise, 20 times, and the errors that are told."""
+    runs = []
+    for seed in range(20):
+        channel = Central(randomness=SeededRandomness(seed))
+        outcome = channel.run(program, records, schema, Promise(1.0, 1e-6))
+        model = outcome.model
+        if isinstance(program, Mixture):  # components come in any order
+            order = np.argsort(model.means @ (1.0, 0.1))
+            weights, covariances = model.weights[order], model.covariances[order]
+            model = replace(
+                model, weights=weights, means=model.means[order], covariances=covariances
+            )
+        tables = tables_of(SavedModel(model, program, schema), Noise(outcome.certificate))
+        cells = [cell for table in tables for row in table.rows for cell in row]
+        runs.append([cell for cell in cells if isinstance(cell, Number)])
+    assert all(cell.kind == "standard error" and not cell.share for cell in runs[0])
+    told = np.sqrt(np.mean([[cell.noise**2 for cell in run] for run in runs], axis=0))
+    return told, np.std([[cell.value for cell in run] for run in runs], axis=0, ddof=1)
+
+
+def test_errors_of_naive_bayes() -> None:
+    """Seeded, so that it repeats; the deviation of 20 numbers is itself known within a sixth."""
+    generator = np.random.default_rng(0)
+    y = (generator.random(4000) < 0.3).astype(np.int64)
+    kind = np.eye(3)[np.where(generator.random(4000) < 0.6, 0, 1 + y)]
+    on = generator.random(4000) < 0.2 + 0.3 * y
+    x = np.clip(generator.normal(0.3 * y, 0.3), -1, 1)
+    columns = {
+        "x": {"type": "number", "bounds": [-1, 1]},
+        "kind": {"type": "category", "categories": ["a", "b", "c"]},
+        "on": {"type": "boolean"},
+        "y": {"type": "category", "categories": ["no", "yes"], "role": "label"},
+    }
+    records = ArrayRecords(np.column_stack([x, kind, on]), y)
+    told, found = told_and_found(NaiveBayes(), records, Schema.from_dict({"columns": columns}))
+    # A count of nobody, which is cut at 0 and smoothed, moves less than a line would have it.
+    rare = told > 0.5
+    assert rare.sum() <= 2
+    assert (found[rare] < told[rare]).all()
+    assert np.all(np.abs(np.log(told / found)[~rare]) < math.log(2)), told / found
+
+
+def test_errors_of_a_mixture() -> None:
+    """Of the last round alone: earlier ones move a component a little, too."""
+    generator = np.random.default_rng(1)
+    centres = np.array([[-0.5, -0.5], [0.5, 0.5], [-0.5, 0.6]])[generator.integers(0, 3, 8000)]
+    X = np.clip(centres + generator.normal(0, 0.1, (8000, 2)), -1, 1)
+    number = {"type": "number", "bounds": [-1, 1]}
+    schema, program = Schema.from_dict({"columns": {"a": number, "b": number}}), Mixture(3)
+    records = ArrayRecords(X / math.sqrt(2))
+    told, found = told_and_found(program, records, schema)
+    assert np.all(np.abs(np.log(told / found)) < math.log(2)), told / found
+
+
+def test_the_number_of_records_is_kept_where_noise_lets_it_stand() -> None:
+    X = np.clip(np.random.default_rng(2).normal(0, 0.3, (3000, 2)), -0.7, 0.7)
+    y = (X[:, 0] > 0).astype(np.int64)
+    number = {"type": "number", "bounds": [-1, 1]}
+    columns = {"a": number, "b": number}
+    label = {"y": {"type": "boolean", "role": "label"}}
+    for program in (Mixture(2), NaiveBayes()):
+        labelled = isinstance(program, NaiveBayes)
+        schema = Schema.from_dict({"columns": {**columns, **(label if labelled else {})}})
+        noisy, free, drowned = Promise(1.0, 1e-6), Promise(math.inf), Promise(1e-4)
+        for promise, seen in ((noisy, 3000), (free, 0), (drowned, 0)):
+            channel = Central(randomness=SeededRandomness(3))
+            records = ArrayRecords(X, y if labelled else None)
+            model = channel.run(program, records, schema, promise).model
+            if not seen:
+                assert model.count is None
+                assert b"count" not in to_bytes(model)
+                continue
+            assert abs(model.count - seen) < 0.1 * seen
+            assert from_bytes(type(model), to_bytes(model)).count == model.count
+            saved = SavedModel(model, program, schema)
+            outcome = channel.run(program, records, schema, promise)
+            own, other = (
+                tables_of(saved, Noise(outcome.certificate, records))[0].rows[0][1]
+                for records in (None, 10 * model.count)
+            )
+            assert own.noise == pytest.approx(10 * other.noise)  # type: ignore[union-attr]
+            hidden = SavedModel(replace(model, count=None), program, schema)
+            tables = tables_of(hidden, Noise(outcome.certificate))
+            assert any(isinstance(c, Number) and c.share for t in tables for r in t.rows for c in r)
 
 
 # ── hostile files ──

@@ -209,5 +209,8 @@ def test_nothing_is_said_of_bands_without_noise_or_fit() -> None:
     X, y = bent(500)
     exact = LogisticRegression(np.inf, features="curves", bounds=(0, 10)).fit(X, y)
     assert exact.curves()[0].deviation is None
+    assert repr(exact.curves()) == f"Parts({X.shape[1]} columns, no band)"
+    assert repr(exact.curves()[0]) == "Part('x0', 101 places, no band)"
+    assert exact.curves()._repr_html_() == f"<code>{exact.curves()!r}</code>"
     with pytest.raises(UsageError, match="points must be a whole number of at least 2"):
         exact.curves(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from tacit.channels.central import Central
 from tacit.crypto.prg import SeededRandomness
 from tacit.data import Column, Schema
 from tacit.data.records import ArrayRecords
-from tacit.errors import SchemaError
+from tacit.errors import InputError, SchemaError
 from tacit.privacy import Norm, Promise
+from tacit.programs.files import from_bytes, to_bytes
 from tacit.programs.linear import LinearModel, LinearRegression, noise_norm, solve
 from tacit.programs.moments import Moments, View
 
@@ -156,3 +158,39 @@ def test_what_no_encoder_gives_is_shortened(promise: Promise) -> None:
         sizes = np.linalg.norm(free.astype(float), ord=1 if promise.delta == 0 else 2, axis=1)
         assert ((sizes > block.limit) == longer).all()
         assert np.array_equal(rows, free) is not longer
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_errors_are_as_large_as_noise_moves_coefficients(intercept: bool) -> None:
+    """The same records under other noise, 30 times; seeded, so that it repeats."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-1, 1, (5000, 3))
+    X[:, 1] = 0.6 * X[:, 0] + 0.3 * X[:, 1]
+    kinds = np.eye(3)[generator.integers(0, 3, 5000)]
+    y = X @ (0.4, -0.2, 0.1) + 0.3 * kinds[:, 1] + generator.normal(0.2, 0.1, 5000)
+    number = {"type": "number", "bounds": [-1, 1]}
+    columns = dict.fromkeys("abc", number)
+    kind = {"kind": {"type": "category", "categories": ["k", "l", "m"]}}
+    schema = Schema.from_dict({"columns": {**columns, **kind, "y": {**number, "role": "label"}}})
+    records = ArrayRecords(np.column_stack([X, kinds]), np.clip(y, -1, 1))
+    found, told = [], []
+    for seed in range(30):
+        channel = Central(randomness=SeededRandomness(seed))
+        program = LinearRegression(intercept)
+        model = channel.run(program, records, schema, Promise(1, 1e-6)).model
+        found.append([*model.coef, model.intercept][: 6 + intercept])
+        told.append(model.errors[: 6 + intercept])
+    ratio = np.sqrt(np.mean(np.square(told), axis=0)) / np.std(found, axis=0, ddof=1)
+    assert ((ratio > 1 / 1.5) & (ratio < 1.5)).all(), ratio
+
+
+def test_errors_are_kept_in_files_and_absent_where_there_is_no_noise() -> None:
+    X, y = plane(500, 2)
+    exact, noisy = (fitted(X, y, promise, (-3, 3)) for promise in (FREE, Promise(1, 1e-6)))
+    assert exact.errors is None
+    assert b"errors" not in to_bytes(exact)
+    assert from_bytes(LinearModel, to_bytes(noisy)).errors == noisy.errors
+    assert from_bytes(LinearModel, to_bytes(replace(noisy, errors=None))).errors is None
+    for wrong in (noisy.errors[1:], ()):
+        with pytest.raises(InputError, match="errors"):
+            replace(noisy, errors=wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 WIDE = 6  # columns on a page; features of a model with more stand below one another
+CURVES = 6  # on a page; of more it says where they are
+EVERY = 12  # points of a curve that a page leaves out, and one
 
 
 @click.command()
@@ -102,7 +105,8 @@ def _print(console: Console, head: dict[str, Any], tables: tuple[Table, ...]) ->
 
     promise = head["certificate"] or "no certificate"
     console.print(f"{head['program']}, version {head['version']} · {promise}", markup=False)
-    for table in (t.turned if len(t.columns) > WIDE and t.rows else t for t in tables):
+    curves = sum(table.curve for table in tables)
+    for table in (_on_page(table) for table in tables if not table.curve or curves <= CURVES):
         console.print(Text(f"\n{_printable(table.title)}", style="bold"))
         grid = Grid(box=None, pad_edge=False)
         for name in table.columns:
@@ -112,11 +116,21 @@ def _print(console: Console, head: dict[str, Any], tables: tuple[Table, ...]) ->
         console.print(grid)
         if table.note:
             console.print(_printable(table.note), markup=False)
+    if curves > CURVES:
+        console.print(f"\n{curves} columns have curves: --plot FILE draws them, --json has them.")
+
+
+def _on_page(table: Table) -> Table:
+    if table.curve:
+        return replace(table, rows=table.rows[::EVERY])
+    return table.turned if len(table.columns) > WIDE and table.rows else table
 
 
 def _said(cell: Cell) -> str:
     if isinstance(cell, str):
         return _printable(cell)
+    if isinstance(cell, float):
+        return f"{cell:.5g}"
     if cell.noise is None:
         return f"{cell.value:.5g} ± ?"
     sign = {"standard error": "±", "bound": "± ≤", "estimate": "± ≈"}[cell.kind]

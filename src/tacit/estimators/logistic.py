@@ -14,10 +14,11 @@ from tacit.errors import CalibrationWarning
 from tacit.estimators.arrays import validate_data
 from tacit.estimators.certified import frozen, whole_number
 from tacit.estimators.classifier import PrivateClassifier
-from tacit.estimators.curves import Parts, parts_of
+from tacit.estimators.curves import Parts
 from tacit.programs.encodings import checked_features
 from tacit.programs.logistic import Logistic as Program
 from tacit.programs.logistic_model import UNCALIBRATED, LogisticModel
+from tacit.programs.logistic_parts import parts_of
 
 __all__ = ["LogisticRegression"]
 
@@ -114,7 +115,9 @@ class LogisticRegression(PrivateClassifier):
         known (features that are not "raw", noise, no windows). `plot` it, or read it."""
         check_is_fitted(self)
         encoder = self._program.encoder(Schema(columns=self.schema_.features))
-        return parts_of(self.model_, encoder, self.classes_, whole_number(points, "points", 2))
+        names = tuple(str(label) for label in self.classes_)
+        many = whole_number(points, "points", 2)
+        return Parts(parts_of(self.model_, encoder, names, many))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         vectors = self._encoded(X)

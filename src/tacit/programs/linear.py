@@ -9,17 +9,19 @@ nothing to tune (after AdaSSP: Wang 2018, algorithm 2).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.schema import Schema
-from tacit.errors import SchemaError
+from tacit.errors import InputError, SchemaError
+from tacit.programs.files import OPTIONAL
+from tacit.programs.moment_errors import errors_of_line
 from tacit.programs.moment_rounds import MomentRounds, MomentState
 from tacit.programs.prediction import Prediction, within
 
-__all__ = ["LinearModel", "LinearRegression", "noise_norm", "solve"]
+__all__ = ["LinearModel", "LinearRegression", "inverse", "noise_norm", "solve"]
 
 Reals = NDArray[np.float64]
 NEGLIGIBLE = 1e-12  # without noise: eigenvalues below this part of the largest are zero
@@ -32,6 +34,8 @@ class LinearModel:
     count    the noisy number of records
     floor    the least second moment that a direction was given, of records as the last round saw
              them; 0 without noise
+    errors   standard errors of coefficients and intercept that the noise makes, to first order, as
+             planned (moment_errors.py); None without noise, and in models of before
     """
 
     coef: Reals
@@ -40,6 +44,11 @@ class LinearModel:
     high: float
     count: float
     floor: float
+    errors: tuple[float, ...] | None = field(default=None, metadata=OPTIONAL)
+
+    def __post_init__(self) -> None:
+        if self.errors is not None and len(self.errors) != len(self.coef) + 1:
+            raise InputError("a model has as many errors as coefficients, and one more.")
 
     def to_label(self, scaled: Reals) -> Reals:
         """From [−1, 1] to the label's own unit."""
@@ -68,14 +77,19 @@ class LinearRegression(MomentRounds[LinearModel]):
         return _label_bounds(schema)
 
     def result(self, state: MomentState) -> LinearModel:
-        _, mean, second, noise = self._summary(state)
+        summary = self._summary(state)
+        _, mean, second, noise = summary
         floor = noise_norm(noise, len(mean) - 1)
         slope = solve(second[:-1, :-1], second[:-1, -1], floor)
         # Back from (x − centre)/scale, of features and label alike.
         coef = slope * state.scale[-1] / state.scale[:-1]
         middle = state.centre + state.scale * mean
         intercept = float(middle[-1] - middle[:-1] @ coef) if self.fit_intercept else 0.0
-        return LinearModel(coef, intercept, state.low, state.high, state.count, floor)
+        errors = None
+        if noise > 0:
+            back = inverse(second[:-1, :-1], floor)
+            errors = tuple(errors_of_line(state, summary, slope, back, self.fit_intercept).tolist())
+        return LinearModel(coef, intercept, state.low, state.high, state.count, floor, errors)
 
     def predict(self, model: LinearModel, X: Reals) -> Prediction:
         return Prediction("value", model.predict(X))
@@ -97,14 +111,24 @@ def solve(second: Reals, products: Reals, floor: float) -> Reals:
     eigenvalue by what itself needs repairs indefinite matrices the same way and leaves directions
     that rise above the noise unshrunk. Without noise: the shortest least-squares solution.
     """
+    directions, inverses = _inverted(second, floor)
+    found: Reals = directions @ (inverses * (directions.T @ products))
+    return found
+
+
+def inverse(second: Reals, floor: float) -> Reals:
+    """What `solve` makes a solution of products with, as a matrix."""
+    directions, inverses = _inverted(second, floor)
+    return np.asarray((directions * inverses) @ directions.T)
+
+
+def _inverted(second: Reals, floor: float) -> tuple[Reals, Reals]:
+    """Directions, and the inverse of each one's raised eigenvalue."""
     values, directions = np.linalg.eigh(second)
     if floor > 0:
-        inverse = 1.0 / np.maximum(values, floor)
-    else:
-        kept = values > NEGLIGIBLE * max(values[-1], 0.0)
-        inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-    found: Reals = directions @ (inverse * (directions.T @ products))
-    return found
+        return directions, 1.0 / np.maximum(values, floor)
+    kept = values > NEGLIGIBLE * max(values[-1], 0.0)
+    return directions, np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
 
 
 def _label_bounds(schema: Schema) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeVar
 
@@ -23,6 +23,8 @@ from tacit.errors import InputError, UsageError
 from tacit.privacy.bound import Norm, round_up
 from tacit.programs.components import Components, Kind, covariance_of, shares_of
 from tacit.programs.features import whole_numbers
+from tacit.programs.files import OPTIONAL
+from tacit.programs.moments import seen_count
 from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Program, Query
 from tacit.programs.windows import at_rest, late_share
@@ -44,9 +46,10 @@ class MixtureState:
     covariances   (components, d, d), (components, d) or (components,), by kind
     noise         the standard deviation of the noise on each sum, as planned; 0 without privacy
     done          rounds so far
+    counted       the sum of all noisy counts that components were made of; None before the first
     """
 
-    varies: ClassVar[tuple[str, ...]] = ("weights", "means", "covariances", "done")
+    varies: ClassVar[tuple[str, ...]] = ("weights", "means", "covariances", "done", "counted")
 
     weights: Reals
     means: Reals
@@ -57,6 +60,7 @@ class MixtureState:
     rounds: int
     done: int = 0
     windows: int = 0
+    counted: float | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def last(self) -> int:
@@ -71,12 +75,17 @@ class MixtureState:
 
 @dataclass(frozen=True, slots=True)
 class MixtureModel:
-    """Weights, means and covariances in the encoder's coordinates, those of the unit ball."""
+    """Weights, means and covariances in the encoder's coordinates, those of the unit ball.
+
+    count   the noisy number of records, of all windows that components were made of; None without
+            noise, where the noise hides it, and in models of before
+    """
 
     weights: Reals
     means: Reals
     covariances: Reals
     kind: str
+    count: float | None = field(default=None, metadata=OPTIONAL)
 
     def log_likelihoods(self, X: Reals) -> Reals:
         """The logarithm of the density at each vector."""
@@ -140,7 +149,8 @@ class NoisyEM(Program[S, MixtureModel]):
         return batch._replace(X=whole_numbers(batch.X)) if first.noise > 0 else batch
 
     def result(self, state: S) -> MixtureModel:
-        return MixtureModel(state.weights, state.means, state.covariances, state.kind)
+        count = _count(state)
+        return MixtureModel(state.weights, state.means, state.covariances, state.kind, count)
 
     def predict(self, model: MixtureModel, X: Reals) -> Prediction:
         shares = model.responsibilities(X)
@@ -183,7 +193,12 @@ class NoisyEM(Program[S, MixtureModel]):
             share = self._trusted(state.noise * spectral * reach**2 / counts[k], state)
             if share < 1:
                 self._mix(state, found, k, share)
-        after = replace(found, weights=weights / weights.sum(), done=state.done + 1)
+        after = replace(
+            found,
+            weights=weights / weights.sum(),
+            done=state.done + 1,
+            counted=_counted(state, float(counts.sum())),
+        )
         if state.windows:
             return self._averaged(state, after, seen)
         if self.rounds is None and state.noise == 0 and _still(state, after):
@@ -250,6 +265,25 @@ def joint_bound(norm: Norm, kind: str, width: int) -> Fraction:
 def reach_of(state: MixtureState) -> float:
     """A Gaussian record is about √d deviations from its centre, and rarely 2 farther."""
     return math.sqrt(state.means.shape[1]) + 2.0
+
+
+def _counted(state: MixtureState, now: float) -> float | None:
+    """Sums of counts are told of what all rounds have seen; a run that began without them goes on
+    without."""
+    if state.noise <= 0 or (state.counted is None and state.done > state.before):
+        return None
+    return (state.counted or 0.0) + now
+
+
+def _count(state: MixtureState) -> float | None:
+    """Each round has counted all records of its window, component by component."""
+    turns = state.done - state.before
+    if state.counted is None or turns < 1:
+        return None
+    each, noise = state.rounds, state.noise * math.sqrt(len(state.weights) * turns)
+    # Before the end of the first window all its rounds so far have counted the same records.
+    share = min(each, turns)
+    return seen_count(state.counted / share, noise / share)
 
 
 def _in_ball(mean: Reals) -> Reals:

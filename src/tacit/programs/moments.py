@@ -21,7 +21,7 @@ from tacit.programs.levels import Levels
 from tacit.programs.pairs import Pairs
 from tacit.programs.program import Block, Plan, Query, Stage
 
-__all__ = ["STEP", "Moments", "View", "joined", "known_products", "noise_std"]
+__all__ = ["STEP", "Moments", "View", "joined", "known_products", "noise_std", "seen_count"]
 
 Reals = NDArray[np.float64]
 # Triangles are at most 1 long; z is rounded to multiples of this, so products to multiples of its
@@ -31,6 +31,7 @@ SLACK = 1 + 2.0**-12  # rounding z lengthens no record in its box beyond the bou
 LARGEST = 2.0**20  # of z: whatever a state names, far beyond the bound and far from overflow
 GROWTH = 0.05  # of the longest triangle with data relative to noise: moments.md
 MEAN_SIZE = 0.8  # of a number of variance 1: √(2/π) of a normal one
+FEWEST = 5.0  # a number of records within so many deviations of 0 may be none
 MANY_VALUES = 1.5  # coordinates a column, from which on pure promises leave records in their box
 
 
@@ -151,6 +152,11 @@ def noise_std(promise: Promise, block: Block) -> float:
     levels = Levels.planned(promise, Plan((Stage(Query((block,))),)))
     scale: Any = levels.mechanism(block).scale
     return float(scale) * (math.sqrt(2) if promise.delta == 0 else 1.0)
+
+
+def seen_count(total: float, noise: float) -> float | None:
+    """A noisy number of records, if it stands out from its noise; None if there is none."""
+    return total if 0 < FEWEST * noise < total else None
 
 
 def known_products(

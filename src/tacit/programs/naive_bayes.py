@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -22,9 +22,10 @@ from tacit.errors import SchemaError
 from tacit.privacy.bound import Norm, round_up
 from tacit.privacy.promise import Promise
 from tacit.programs.features import FEATURE_STEP
+from tacit.programs.files import OPTIONAL
 from tacit.programs.groups import Groups
 from tacit.programs.layout import layout, owners
-from tacit.programs.moments import noise_std
+from tacit.programs.moments import noise_std, seen_count
 from tacit.programs.prediction import Prediction, class_names, within
 from tacit.programs.program import Block, Program, Query, Stage, norm_for
 
@@ -93,6 +94,8 @@ class NaiveBayesModel:
     offset           the log-probabilities of those values without a coordinate, added up
     mean, variance   of the numbers, one column for each of `numbers`
     missing          the coordinate that says a number is missing, or −1
+    count            the noisy number of records; None without noise, where that hides it, and in
+                     models of before
     """
 
     class_log_prior: Reals
@@ -102,6 +105,7 @@ class NaiveBayesModel:
     variance: Reals
     numbers: Places
     missing: Places
+    count: float | None = field(default=None, metadata=OPTIONAL)
 
     def joint_log_likelihood(self, X: Reals) -> Reals:
         """log P(class, record), one row per record."""
@@ -164,7 +168,10 @@ class NaiveBayes(Program[NaiveBayesState, NaiveBayesModel]):
         weights, offset = _values(counts, state)
         mean, variance = _gaussians(counts, state)
         prior = np.log(counts / counts.sum())
-        return NaiveBayesModel(prior, weights, offset, mean, variance, state.numbers, state.missing)
+        count = seen_count(float(state.total[:, 0].sum()), state.noise * math.sqrt(state.classes))
+        return NaiveBayesModel(
+            prior, weights, offset, mean, variance, state.numbers, state.missing, count
+        )
 
     def predict(self, model: NaiveBayesModel, X: Reals) -> Prediction:
         return Prediction("class", model.predict(X), np.exp(model.predict_log_proba(X)))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tacit.privacy.certificate import Certificate
 from tacit.privacy.release import Release
 
-__all__ = ["Cell", "Noise", "Number", "Table", "plain"]
+__all__ = ["Cell", "Kind", "Noise", "Number", "Table", "plain", "share_noise", "share_of"]
 
 Kind = Literal["standard error", "bound", "estimate"]
 
@@ -33,17 +33,22 @@ class Number:
     share: bool = False
 
 
-Cell = str | Number
+# A plain number is given: a place on a curve, of which there is nothing to doubt.
+Cell = str | float | Number
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One thing that a model says: rows of texts and numbers, and what to know of them."""
+    """One thing that a model says: rows of texts and numbers, and what to know of them.
+
+    curve   rows are points of curves, over the number in the first column: some are enough to read
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    curve: bool = False
 
     @property
     def turned(self) -> Table:
@@ -58,11 +63,11 @@ class Table:
 class Noise:
     """Of the sums that were released, by their certificate; without one nothing is known.
 
-    records   how many there were, if whoever asks knows it
+    records   how many there were, if whoever asks knows it, or the model says it
     """
 
     certificate: Certificate | None
-    records: int | None = None
+    records: float | None = None
 
     def longest(self) -> float | None:
         """On each coordinate of the longest vector that was released."""
@@ -92,6 +97,17 @@ class Noise:
             windows[release.part] = max(windows.get(release.part, 0.0), self._deviation(release))
         return math.hypot(*windows.values())
 
+    def known(self, records: float | None) -> Noise:
+        """With the number of records that the model itself tells of, if nobody has said another."""
+        return (
+            self if self.records is not None or records is None else replace(self, records=records)
+        )
+
+    @property
+    def beyond(self) -> float:
+        """How many times larger than planned the noise is that all who add it add together."""
+        return max(map(self._together, self._releases()), default=1.0)
+
     def number(self, value: float, noise: float | None, kind: Kind = "bound") -> Number:
         return Number(float(value), noise, kind)
 
@@ -113,15 +129,31 @@ class Noise:
             scale *= math.sqrt(2)
         elif release.mechanism == "l2-laplace":  # its length is of the Gamma distribution
             scale *= math.sqrt(release.length + 1)
+        return scale * self._together(release) / float(release.sampling)
+
+    def _together(self, release: Release) -> float:
+        assert self.certificate is not None  # it has the release
         places = max(1, len(self.certificate.witnesses))
-        parts = float(release.parameters.get("parts", 1))
-        return scale * math.sqrt(max(1.0, places / parts)) / float(release.sampling)
+        return math.sqrt(max(1.0, places / float(release.parameters.get("parts", 1))))
+
+
+def share_of(count: float, error: float | None, total: float) -> Number:
+    """Of a quotient of noisy numbers: |Δ(a/b)| ≤ (|Δa| + a/b |Δb|)/b, to first order."""
+    part = count / total
+    return Number(part, None if error is None else error * (1 + abs(part)) / total, "bound")
+
+
+def share_noise(error: float | None, share: float, parts: int) -> float | None:
+    """Times the number of records: of c / Σ c, where each of so many counts c has this noise."""
+    return None if error is None else error * math.hypot(1 - share, share * math.sqrt(parts - 1))
 
 
 def plain(cell: Cell) -> object:
     """A cell as JSON has it: infinities and what is no number are None."""
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
     value = cell.value if math.isfinite(cell.value) else None
     noise = cell.noise if cell.noise is not None and math.isfinite(cell.noise) else None
     name = "noise_times_records" if cell.share else "noise"

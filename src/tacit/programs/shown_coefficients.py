@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.programs.averaging import Averaged
 from tacit.programs.model_file import SavedModel
 from tacit.programs.shown import Cell, Noise, Number, Table
+from tacit.programs.shown_parts import shown_parts
 from tacit.programs.shown_vectors import classes_of, made_up
 
 __all__ = ["shown_averaged", "shown_crowd_scores", "shown_ensemble", "shown_logistic"]
@@ -22,6 +23,9 @@ Reals = NDArray[np.float64]
 def shown_logistic(saved: SavedModel, noise: Noise) -> Iterator[Table]:
     """The noise of an average over half the rounds, H⁻¹ times, where H is the curvature for records
     that are spread evenly over their bounds."""
+    if saved.model.encoding is not None:
+        yield from shown_parts(saved, noise)
+        return
     model, length = saved.model, saved.model.coef.size + len(saved.model.intercept)
     error = noise.of(length)
     if error is not None:

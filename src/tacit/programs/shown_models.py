@@ -18,14 +18,16 @@ from tacit.errors import InputError
 from tacit.programs.model_file import SavedModel
 from tacit.programs.quantiles import SIZES
 from tacit.programs.rules import association_rules
-from tacit.programs.shown import Cell, Noise, Number, Table
+from tacit.programs.shown import Cell, Noise, Number, Table, share_noise, share_of
+from tacit.programs.shown_bayes import shown_bayes
 from tacit.programs.shown_coefficients import (
     shown_averaged,
     shown_crowd_scores,
     shown_ensemble,
     shown_logistic,
 )
-from tacit.programs.shown_vectors import classes_of, each, units
+from tacit.programs.shown_moments import shown_line, shown_pca
+from tacit.programs.shown_vectors import units
 
 __all__ = ["tables_of"]
 
@@ -68,17 +70,11 @@ def _itemsets(saved: SavedModel, noise: Noise) -> Iterator[Table]:
     total = max(float(model.records), 1.0)
     found = list(zip(model.named(), model.counts.tolist(), strict=True))
     rows = tuple(
-        (" + ".join(names), Number(count, error, "bound"), _share(count, error, total))
+        (" + ".join(names), Number(count, error, "bound"), share_of(count, error, total))
         for names, count in found[:MOST_ROWS]
     )
     yield Table("frequent itemsets", ("items", "records", "support"), rows, _more(len(found)))
     yield _rules(model, error, total)
-
-
-def _share(count: float, error: float | None, total: float) -> Number:
-    """Of a quotient of noisy numbers: |Δ(a/b)| ≤ (|Δa| + a/b |Δb|)/b, to first order."""
-    part = count / total
-    return Number(part, None if error is None else error * (1 + abs(part)) / total, "bound")
 
 
 def _rules(model: Any, error: float | None, total: float) -> Table:
@@ -87,14 +83,14 @@ def _rules(model: Any, error: float | None, total: float) -> Table:
     kept = zip(rules.named(), rules.support, rules.confidence, rules.lift, strict=True)
     for (before, after), support, confidence, lift in list(kept)[:MOST_ROWS]:
         having = max(float(support / confidence) * total, 1.0)
-        sure = _share(float(confidence) * having, error, having)
+        sure = share_of(float(confidence) * having, error, having)
         after_share = float(confidence / lift) if lift > 0 else 1.0
-        other = _share(after_share * total, error, total).noise
+        other = share_of(after_share * total, error, total).noise
         spread = None
         if sure.noise is not None and other is not None and after_share > 0:
             spread = (sure.noise + float(lift) * other) / after_share
         rule = f"{' + '.join(before)} → {' + '.join(after)}"
-        rows.append((rule, sure, _share(float(support) * total, error, total),
+        rows.append((rule, sure, share_of(float(support) * total, error, total),
                      Number(float(lift), spread, "bound")))  # fmt: skip
     head = ("rule", "confidence", "support", "lift")
     return Table("rules", head, tuple(rows), _more(len(rules.support)))
@@ -146,23 +142,34 @@ def _k_means(saved: SavedModel, noise: Noise) -> Iterator[Table]:
 
 
 def _mixture(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    model, error = saved.model, noise.longest()
-    head, to_unit = units(saved)
+    """Of the last round, to first order: shares of counts, and means of sums that a component sees
+    from its centre, in units of its reach (mixture.md)."""
+    model, noise = saved.model, noise.known(saved.model.count)
+    error, (head, to_unit) = noise.longest(), units(saved)
+    own = getattr(saved.program, "coordinates", "shared") == "own"
+    reach = math.sqrt(len(to_unit)) + 2.0
     weights: list[tuple[Cell, ...]] = []
     spreads: list[tuple[Cell, ...]] = []
     for place, weight in enumerate(model.weights.tolist()):
-        within = None if error is None else 2 * error / max(weight, 1e-9)
-        cells: list[Cell] = [f"component {place}", noise.per_record(weight, error)]
-        deviations: list[Cell] = [f"component {place}"]
+        name, part = f"component {place}", max(weight, 1e-9)
+        of_share = share_noise(error, weight, len(model.weights))
+        cells: list[Cell] = [name, noise.per_record(weight, of_share, "standard error")]
+        deviations: list[Cell] = [name]
         diagonal = _deviations(model.covariances[place], len(to_unit))
         parts = zip(model.means[place].tolist(), diagonal.tolist(), to_unit, strict=True)
         for mean, deviation, (shift, scale) in parts:
-            own = None if within is None else within * scale
-            cells.append(noise.per_record(shift + scale * mean, own))
-            deviations.append(noise.per_record(abs(scale) * deviation, own))
+            unit = reach * deviation if own else 1.0
+            moved = None if error is None else error * unit * abs(scale) / part
+            # Own coordinates have their origin at the centre; shared ones in the ball's.
+            far = 1.0 if own else math.hypot(1.0, mean)
+            of_mean = None if moved is None else moved * far
+            wide = None if moved is None else moved * unit / (2 * max(deviation, 1e-9))
+            cells.append(noise.per_record(shift + scale * mean, of_mean, "standard error"))
+            deviations.append(noise.per_record(abs(scale) * deviation, wide, "standard error"))
         weights.append(tuple(cells))
         spreads.append(tuple(deviations))
-    yield Table("components", ("component", "weight", *head), tuple(weights))
+    note = "Of the last round: where earlier ones put the components counts as given."
+    yield Table("components", ("component", "weight", *head), tuple(weights), note)
     yield Table("standard deviations", ("component", *head), tuple(spreads))
 
 
@@ -171,109 +178,6 @@ def _deviations(covariance: Any, width: int) -> Reals:
     found = np.asarray(covariance, dtype=np.float64)
     diagonal = np.diag(found) if found.ndim == 2 else np.broadcast_to(found, (width,))
     return np.asarray(np.sqrt(np.maximum(diagonal, 0.0)))
-
-
-# ── moments ──
-
-
-def _pca(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    """Noise moves an eigenvalue by its norm at most (Weyl), and a direction by twice that over the
-    gap to the next (Davis and Kahan, in the form of Yu, Wang and Samworth 2015)."""
-    model, error = saved.model, noise.longest()
-    names, count = saved.encoder.feature_names, max(float(model.count), 2.0)
-    norm = None if error is None else 2 * error * (math.sqrt(len(names)) + 1)
-    variances, ratios = model.explained_variance, model.explained_variance_ratio
-    total = float(variances[0] / ratios[0]) if ratios[0] > 0 else 1.0
-    rows: list[tuple[Cell, ...]] = []
-    for place, direction in enumerate(model.components):
-        spread = None if norm is None else norm / (count - 1)
-        gap = _gap(variances, place)
-        turned = None if spread is None else min(2.0**1.5 * spread / gap if gap > 0 else 2.0, 2.0)
-        part = None if spread is None else spread / total
-        rows.append(
-            (f"component {place + 1}", Number(float(variances[place]), spread, "bound"),
-             Number(float(ratios[place]), part, "bound"),
-             *(Number(value, turned, "bound") for value in each(direction, names)))
-        )  # fmt: skip
-    head = ("component", "variance", "share of variance", *names)
-    yield Table("components", head, tuple(rows))
-    mean = [_share(m * count, error, count) for m in each(model.mean, names)]
-    yield Table("mean", ("records", *names), ((Number(count, error), *mean),))
-
-
-def _gap(variances: Reals, place: int) -> float:
-    """To the nearest other variance; what stands for all that are left out is 0."""
-    others = np.append(np.delete(variances, place), 0.0)
-    return float(np.abs(others - variances[place]).min())
-
-
-def _linear(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    """‖Δw‖ ≤ (‖Δb‖ + ‖ΔA‖ ‖w‖)/λ for A w = b, to first order, where λ, the least eigenvalue that
-    the program lets stand, is `floor`."""
-    model, error = saved.model, noise.longest()
-    names, floor = saved.encoder.feature_names, float(model.floor)
-    per_unit = (model.high - model.low) / 2
-    spread = 0.0 if error == 0 else None
-    if error and floor > 0:
-        width = len(names)
-        norm = 2 * error * (math.sqrt(width) + 1)
-        length = float(np.linalg.norm(model.coef))
-        spread = (error * math.sqrt(width) + norm * length) / floor
-    rows: list[tuple[Cell, ...]] = [
-        (name, Number(value * per_unit, None if spread is None else spread * per_unit, "bound"))
-        for name, value in zip(names, each(model.coef, names), strict=True)
-    ]
-    middle = float(model.to_label(np.array([model.intercept]))[0])
-    wide = None if spread is None else spread * per_unit * math.sqrt(len(names) + 1)
-    rows.append(("intercept", Number(middle, wide, "bound")))
-    note = "In the label's unit, for an encoded feature that grows by 1 (a number: half its range)."
-    yield Table("coefficients", ("feature", "coefficient"), tuple(rows), note)
-
-
-def _naive_bayes(saved: SavedModel, noise: Noise) -> Iterator[Table]:
-    """Classes, then for each class the means of numbers and the weights of values."""
-    model, error = saved.model, noise.longest()
-    names = classes_of(saved)
-    shares = np.exp(model.class_log_prior)
-    sizes = [noise.per_record(share, error) for share in each(shares, names)]
-    yield Table("classes", ("class", "share"), tuple(zip(names, sizes, strict=True)))
-    features, _ = units(saved)
-    own = [None if error is None else 2 * error / max(float(s), 1e-9) for s in shares]
-    numbers = model.numbers.tolist()
-    if numbers:
-        rows = tuple(_gaussians(saved, noise, k, name, own[k]) for k, name in enumerate(names))
-        head = [f"{features[i]}: {what}" for i in numbers for what in ("mean", "std")]
-        yield Table("numbers within each class", ("class", *head), rows)
-    kept = [i for i in range(len(features)) if i not in numbers]
-    if kept:
-        weights = model.weights[:, kept].tolist()
-        logs: tuple[tuple[Cell, ...], ...] = tuple(
-            (name, *(noise.per_record(w, _of_logarithm(own[k], w)) for w in weights[k]))
-            for k, name in enumerate(names)
-        )
-        head = [features[i] for i in kept]
-        yield Table("logarithms of probabilities within each class", ("class", *head), logs)
-
-
-def _of_logarithm(error: float | None, weight: float) -> float | None:
-    """|Δ ln p| ≤ |Δp|/p, to first order."""
-    return None if error is None else error * math.exp(-min(weight, 0.0))
-
-
-def _gaussians(
-    saved: SavedModel, noise: Noise, k: int, name: str, error: float | None
-) -> tuple[Cell, ...]:
-    model, (_, to_unit) = saved.model, units(saved)
-    cells: list[Cell] = [name]
-    parts = zip(model.numbers.tolist(), model.mean[k], model.variance[k], strict=True)
-    for place, mean, variance in parts:
-        shift, scale = to_unit[place]
-        deviation = math.sqrt(variance)
-        own = None if error is None else error * scale
-        wide = None if own is None else 1.5 * own / max(deviation, 1e-9)
-        cells.append(noise.per_record(shift + scale * float(mean), own))
-        cells.append(noise.per_record(scale * deviation, wide))
-    return tuple(cells)
 
 
 # ── programs of others ──
@@ -307,11 +211,11 @@ SHOWN: dict[str, Callable[[SavedModel, Noise], Tables]] = {
     "gaussian-mixture-as-published": _mixture,
     "histogram": _histogram,
     "k-means": _k_means,
-    "linear-regression": _linear,
+    "linear-regression": shown_line,
     "logistic": shown_logistic,
-    "naive-bayes": _naive_bayes,
+    "naive-bayes": shown_bayes,
     "partition-ensemble": shown_ensemble,
-    "pca": _pca,
+    "pca": shown_pca,
     "quantiles": _quantiles,
     "tabulated-bayes": shown_crowd_scores,
 }
