@@ -153,10 +153,13 @@ def federation() -> WhiteBox:
     return federation_game(table_of("k-means", GAUSSIAN), honest_states, TRIALS)
 
 
-def hostile(name: str) -> Callable[[], WhiteBox]:
+HOSTILE_MIXTURE_TRIALS = 500  # no invented state uses the whole bound of all its rounds
+
+
+def hostile(name: str, trials: int = TRIALS) -> Callable[[], WhiteBox]:
     def game() -> WhiteBox:
         table = table_of(name, GAUSSIAN)
-        return federation_game(table, HostileStates(table), TRIALS)
+        return federation_game(table, HostileStates(table), trials)
 
     return game
 
@@ -175,7 +178,7 @@ ATTACKS: dict[str, Callable[[], WhiteBox]] = {
     "window": window,
     "federation": federation,
     "federation-hostile": hostile("k-means"),
-    "federation-hostile-mixture": hostile("gaussian-mixture"),
+    "federation-hostile-mixture": hostile("gaussian-mixture", HOSTILE_MIXTURE_TRIALS),
     "federation-hostile-logistic": hostile("logistic"),
     "consortium": consortium_game,
 }
