@@ -15,7 +15,7 @@ from tacit.programs.shown import Cell, Number, Table
 __all__ = ["draw"]
 
 PANELS, ROWS, ACROSS = 18, 30, 3
-LONGEST = 26  # of a name beside a bar
+LONGEST = 32  # of a name beside a bar
 PRIVATE = "#1f5fbf"
 Panel = Callable[[Any], None]
 
@@ -74,16 +74,20 @@ def _panels(table: Table) -> Iterator[Panel]:
 
 
 def _upright(table: Table) -> Table:
-    """One row of many columns as one column of many rows."""
+    """One row of many columns as one column of many rows; how many records there are is on another
+    scale than what is said of them."""
     pairs = zip(table.columns, table.rows[0], strict=True)
-    return Table(table.title, ("", ""), tuple((name, cell) for name, cell in pairs))
+    rows = tuple((name, cell) for name, cell in pairs if name != "records")
+    return Table(table.title, ("", ""), rows)
 
 
 def _words(cells: Sequence[Cell]) -> str:
     """What a row is about: all that stands before its numbers, as far as there is room."""
     texts = takewhile(lambda cell: isinstance(cell, str), cells)
     words = ", ".join(map(str, texts))
-    return _text(words if len(words) <= LONGEST else words[: LONGEST - 1] + "…")
+    if len(words) > LONGEST:  # both ends tell things apart: what rules conclude is the last
+        words = f"{words[: LONGEST // 2]}…{words[-LONGEST // 2 + 1 :]}"
+    return _text(words)
 
 
 def _text(words: str) -> str:
