@@ -78,7 +78,7 @@ class LinearRegression(MomentRounds[LinearModel]):
 
     def result(self, state: MomentState) -> LinearModel:
         summary = self._summary(state)
-        _, mean, second, noise = summary
+        _, mean, second, noise, _ = summary
         floor = noise_norm(noise, len(mean) - 1)
         slope = solve(second[:-1, :-1], second[:-1, -1], floor)
         # Back from (x − centre)/scale, of features and label alike.

@@ -92,13 +92,54 @@ class MomentState:
         first, later = self.noise[2:]
         return self.unit**2 * math.sqrt(first**2 + max(0, self.done - 1) * later**2)
 
+    # What noise of deviation 1 on each number of the triangle makes of what follows from it, to
+    # first order: all that a model need keep of its noise, whoever adds it (shown_moments.py).
+
+    def noise_of_moments(self, mean: Reals) -> float:
+        """The spectral norm of noise on centred second moments: of a mean m, ‖δ mᵀ + m δᵀ‖ and
+        |δ| ‖m‖² come from centring."""
+        each, (sums, ones) = self.unit**2, self._noise_of_sums
+        root, away = math.sqrt(len(self.owner)), float(np.linalg.norm(mean))
+        return 2 * each * (root + 1) + 2 * sums * root * away + ones * away**2
+
+    def noise_of_means(self, weight: float, kept: Reals) -> Reals:
+        """On each coordinate's mean, in its own unit. So much is `kept` of the last round's; the
+        rest is the centre, which has the noise of the first one."""
+        sums, ones = self._noise_of_sums
+        centre = self._first * max(1, self.done) / self.count
+        return np.hypot(kept * self.scale * (sums + ones) / weight, (1 - kept) * centre)
+
+    def noise_of_weight(self, weight: float) -> float:
+        """Relative to it."""
+        return self._noise_of_sums[1] / weight
+
+    @property
+    def noise_of_count(self) -> float:
+        """In windows the count grows as a sum of the triangles does."""
+        ones = self._noise_of_sums[1]
+        if not self._first:
+            return ones
+        own = self._first / self.counted * max(1, self.done)
+        return math.hypot(own, ones) if self.done > 1 else own
+
+    @property
+    def _first(self) -> float:
+        """The deviation in the first round, as so many of the last one's; 0 if there was none."""
+        return self.noise[0] * self.unit**2 / self.entry_noise if self.noise[0] else 0.0
+
+    @property
+    def _noise_of_sums(self) -> tuple[float, float]:
+        """On a sum of coordinates, and on the sum of ones or of labels."""
+        weight = self.moments.weight
+        return self.unit**2 / weight, self.unit**2 / weight**2
+
 
 class Summary(NamedTuple):
     """What the noisy triangle says of records as they are seen; a record that was shortened by f
     counts as f² of one.
 
     weight   of all records
-    mean     of (x − centre)/scale, the label last
+    mean     of (x − centre)/scale, the label last; so much of it was `kept` beside its noise
     second   Σ of products, centred at that mean where the program centres
     noise    standard deviation on each number of `second`, but for those with the label
     """
@@ -107,6 +148,7 @@ class Summary(NamedTuple):
     mean: Reals
     second: Reals
     noise: float
+    kept: Reals
 
 
 class MomentRounds(Program[MomentState, M]):
@@ -203,15 +245,17 @@ class MomentRounds(Program[MomentState, M]):
         moments, noise, width = state.moments, state.entry_noise, len(state.owner)
         whole = moments.matrix(state.total, state.unit)
         weight = max(float(whole[0, 0]), noise / moments.weight**2, 1.0)
-        mean = whole[0, 1:] / weight
+        seen = whole[0, 1:] / weight
+        mean = seen.copy()
         mean[:width] = _shortened(mean[:width], noise / moments.weight / weight)
         mean[width:] = _shortened(mean[width:], noise / moments.weight**2 / weight)
         second = whole[1:, 1:]
         second[:width, :width] = known_products(
             second[:width, :width], state.owner, weight, mean[:width], state.view
         )
+        kept = np.divide(mean, seen, out=np.ones_like(mean), where=seen != 0)
         mean = mean if self._centring else np.zeros_like(mean)
-        return Summary(weight, mean, second - weight * np.outer(mean, mean), noise)
+        return Summary(weight, mean, second - weight * np.outer(mean, mean), noise, kept)
 
 
 def _block(name: str, state: MomentState) -> Block:

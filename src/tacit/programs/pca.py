@@ -8,7 +8,7 @@ where records are and how far apart, so that there is less of it (moment_rounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tacit.data.schema import Schema
 from tacit.errors import UsageError
 from tacit.privacy.promise import Promise
+from tacit.programs.files import OPTIONAL
 from tacit.programs.moment_rounds import MomentRounds, MomentState
 from tacit.programs.prediction import Prediction, within
 
@@ -31,6 +32,9 @@ class PCAModel:
     explained_variance_ratio   of the whole variance
     singular_values            of the centred records as a matrix
     count                      the noisy number of records
+    noise                      what noise of deviation 1 on each sum of the last round makes of
+                               variances, of each mean and of the count, at most and to first order;
+                               None in models of version 1
     """
 
     components: Reals
@@ -39,6 +43,7 @@ class PCAModel:
     singular_values: Reals
     mean: Reals
     count: float
+    noise: tuple[float, float, float] | None = field(default=None, metadata=OPTIONAL)
 
     def transform(self, X: Reals) -> Reals:
         found: Reals = (within(X) - self.mean) @ self.components.T
@@ -75,21 +80,26 @@ class PCA(MomentRounds[PCAModel]):
         return first
 
     def result(self, state: MomentState) -> PCAModel:
-        weight, mean, second, noise = self._summary(state)
+        weight, mean, second, noise, kept = self._summary(state)
         count = max(state.count, 2.0)
         # From records that were seen (and cut) to all of them, in their own units.
         unit = float(state.scale[0]) ** 2 * count / weight
         values, directions = np.linalg.eigh(second * unit)
         total = float(values.sum())
         values = denoised(values[::-1], noise * unit)[: self.n_components]
+        whole = state.noise_of_moments(mean)
+        records = count - 1.0 if self.centred else count
+        of_mean = float(state.noise_of_means(weight, kept)[0])  # all have one scale
+        variance = (unit * whole + float(values[0]) * state.noise_of_weight(weight)) / records
         return PCAModel(
             components=_signed(directions[:, ::-1].T[: self.n_components]),
-            explained_variance=values / (count - 1.0 if self.centred else count),
+            explained_variance=values / records,
             # The trace is hardly noisy: it is taken as it is, but no smaller than its parts.
             explained_variance_ratio=values / max(total, float(values.sum()), 1e-300),
             singular_values=np.sqrt(values),
             mean=state.centre + state.scale * mean,
             count=count,
+            noise=(variance, of_mean, state.noise_of_count),
         )
 
     def predict(self, model: PCAModel, X: Reals) -> Prediction:

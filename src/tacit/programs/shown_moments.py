@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.programs.linear import LinearModel
 from tacit.programs.model_file import SavedModel
-from tacit.programs.shown import Cell, Noise, Number, Table, share_of
+from tacit.programs.shown import Cell, Noise, Number, Table
 from tacit.programs.shown_vectors import each
 
 __all__ = ["shown_line", "shown_pca"]
 
 Reals = NDArray[np.float64]
+OF_NOISE = "± is of noise; what shortening long records does is not in it."
 OF_UNITS = "In the label's unit, for an encoded feature that grows by 1 (a number: half its range)."
 OF_VALUES = (
     " What all values of one category have in common could as well stand in the intercept, and is "
@@ -28,12 +30,11 @@ def shown_pca(saved: SavedModel, noise: Noise) -> Iterator[Table]:
     gap to the next (Davis and Kahan, in the form of Yu, Wang and Samworth 2015)."""
     model, error = saved.model, noise.longest()
     names, count = saved.encoder.feature_names, max(float(model.count), 2.0)
-    norm = None if error is None else 2 * error * (math.sqrt(len(names)) + 1)
+    spread, of_mean, of_count = _noise_of_pca(model, error, len(names), count)
     variances, ratios = model.explained_variance, model.explained_variance_ratio
     total = float(variances[0] / ratios[0]) if ratios[0] > 0 else 1.0
     rows: list[tuple[Cell, ...]] = []
     for place, direction in enumerate(model.components):
-        spread = None if norm is None else norm / (count - 1)
         gap = _gap(variances, place)
         turned = None if spread is None else min(2.0**1.5 * spread / gap if gap > 0 else 2.0, 2.0)
         part = None if spread is None else spread / total
@@ -44,8 +45,23 @@ def shown_pca(saved: SavedModel, noise: Noise) -> Iterator[Table]:
         )  # fmt: skip
     head = ("component", "variance", "share of variance", *names)
     yield Table("components", head, tuple(rows))
-    mean = [share_of(m * count, error, count) for m in each(model.mean, names)]
-    yield Table("mean", ("records", *names), ((Number(count, error), *mean),))
+    errors = [None if of_mean is None else of_mean(value) for value in each(model.mean, names)]
+    mean = [Number(m, e, "bound") for m, e in zip(each(model.mean, names), errors, strict=True)]
+    yield Table("mean", ("records", *names), ((Number(count, of_count), *mean),), OF_NOISE)
+
+
+def _noise_of_pca(
+    model: Any, error: float | None, width: int, count: float
+) -> tuple[float | None, Callable[[float], float] | None, float | None]:
+    """Of variances, of a mean, of the count. Version 1 released moments of records as they are; the
+    models of later ones say what their noise comes to."""
+    if error is None:
+        return None, None, None
+    if model.noise is not None:
+        spread, of_mean, of_count = (float(factor) * error for factor in model.noise)
+        return spread, lambda mean: of_mean, of_count
+    norm = 2 * error * (math.sqrt(width) + 1)
+    return norm / (count - 1), lambda mean: error * (1 + abs(mean)) / count, error
 
 
 def _gap(variances: Reals, place: int) -> float:
