@@ -115,6 +115,7 @@ class Mixture(NoisyEM[TreeState]):
     version = 2  # 1 started from made-up records
     reads = (1,)
     states = (TreeState,)
+    settling = 5  # counts have told it where records are
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from tacit.programs.files import OPTIONAL
 from tacit.programs.moments import seen_count
 from tacit.programs.prediction import Prediction, within
 from tacit.programs.program import Program, Query
-from tacit.programs.windows import at_rest, late_share
+from tacit.programs.windows import SETTLING, at_rest, late_share
 
 __all__ = ["STATISTICS", "MixtureModel", "MixtureState", "NoisyEM", "joint_bound", "reach_of"]
 
@@ -107,6 +107,7 @@ class NoisyEM(Program[S, MixtureModel]):
     """Rounds of expectation–maximisation; where they start, and what is released, others say."""
 
     models = (MixtureModel,)
+    settling: ClassVar[int] = SETTLING  # in windows, rounds of which nothing is averaged
 
     def __init__(
         self,
@@ -211,7 +212,7 @@ class NoisyEM(Program[S, MixtureModel]):
         A component that was not seen just now is as it was found: somewhere else.
         """
         moved, last = found.done - found.before, found.last - found.before
-        share = late_share(at_rest(float(moved), last))
+        share = late_share(at_rest(float(moved), last, self.settling))
         weights = (1 - share) * before.weights + share * found.weights
         for k in np.flatnonzero(seen):
             self._mix(before, found, int(k), float(share * found.weights[k] / weights[k]))

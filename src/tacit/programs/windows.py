@@ -26,6 +26,7 @@ from tacit.programs.program import Plan, Program, Query, Stage
 from tacit.programs.reckoned import reckoned
 
 __all__ = [
+    "SETTLING",
     "Accumulated",
     "Accumulating",
     "at_rest",
@@ -150,10 +151,10 @@ def late_share(number: N) -> N:
     return (LATE + 1) / (number + LATE)
 
 
-def at_rest(number: N, last: int) -> N:
+def at_rest(number: N, last: int, settling: int = SETTLING) -> N:
     """The how manieth it is, of `last`, since the beginning is over, in which clusters are still
     finding their places and nothing is averaged; 1 until then."""
-    found: N = np.maximum(number - min(SETTLING, last // 3), 1.0)
+    found: N = np.maximum(number - min(settling, last // 3), 1.0)
     return found
 
 
