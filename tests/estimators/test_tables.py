@@ -168,7 +168,7 @@ class TestClassifiers:
 
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_cross_validation_and_search(self, n_jobs: int | None) -> None:
-        model = LogisticRegression(epsilon=20.0, schema=PLAIN)
+        model = LogisticRegression(epsilon=20.0, random_state=1, schema=PLAIN)
         X, y = FRAME.drop(columns="ill"), FRAME["ill"]
         assert cross_val_score(model, X, y, cv=2, n_jobs=n_jobs).min() > 0.8
         assert cross_val_score(model, FRAME, cv=2, n_jobs=n_jobs).min() > 0.8
@@ -183,7 +183,8 @@ class TestClassifiers:
         assert set(unknown.todo.values()) == {"bounds"}
         with pytest.raises(SchemaError, match="still TODO"):
             LogisticRegression(schema=unknown).fit(FRAME)
-        model = LogisticRegression(epsilon=10.0, schema=unknown.with_private_bounds()).fit(FRAME)
+        searching = unknown.with_private_bounds()
+        model = LogisticRegression(epsilon=10.0, schema=searching, random_state=1).fit(FRAME)
         assert model.score(FRAME) > 0.85
         low, high = model.schema_.column("age").bounds
         assert low < 40
@@ -234,7 +235,7 @@ class TestGaps:
         frame = people(4000)
         frame.loc[::2, "income"] = np.nan
         private = schema(income={"bounds": "private", "when_missing": "category"})
-        model = NaiveBayes(epsilon=50.0, schema=private).fit(frame)
+        model = NaiveBayes(epsilon=50.0, random_state=1, schema=private).fit(frame)
         means = model.theta_[:, [n == "income" for n in ["age", "since", "income"]]]
         assert means == pytest.approx(np.full((2, 1), 50.0), abs=8)
 
@@ -303,7 +304,12 @@ def test_tables_without_a_schema_are_told_of_one() -> None:
 def test_numbers_need_no_schema() -> None:
     X, y = FRAME[["age", "smokes"]].astype(float), FRAME["ill"]
     for table in (X, pl.from_pandas(X), pa.Table.from_pandas(X, preserve_index=False)):
-        assert LogisticRegression(epsilon=10.0, bounds=(0, 100)).fit(table, y).score(table, y) > 0.7
+        assert (
+            LogisticRegression(epsilon=10.0, random_state=1, bounds=(0, 100))
+            .fit(table, y)
+            .score(table, y)
+            > 0.7
+        )
 
 
 class TestSparse:
@@ -314,8 +320,16 @@ class TestSparse:
         y = np.where(places == 1, "yes", "no")
         booleans = Schema.from_dict({"columns": {f"c{i}": {"type": "boolean"} for i in range(3)}})
         for X in (sparse.csr_matrix(dense), sparse.csc_array(dense), sparse.coo_matrix(dense)):
-            assert LogisticRegression(epsilon=5.0, bounds=(0, 1)).fit(X, y).score(X, y) > 0.9
-            assert LogisticRegression(epsilon=5.0, schema=booleans).fit(X, y).score(X, y) > 0.9
+            assert (
+                LogisticRegression(epsilon=5.0, random_state=1, bounds=(0, 1)).fit(X, y).score(X, y)
+                > 0.9
+            )
+            assert (
+                LogisticRegression(epsilon=5.0, random_state=1, schema=booleans)
+                .fit(X, y)
+                .score(X, y)
+                > 0.9
+            )
             with pytest.raises(UsageError, match="the schema has 3 features"):
                 LogisticRegression(schema=booleans).fit(X.tocsr()[:, :2], y)
 
@@ -323,7 +337,12 @@ class TestSparse:
         frame = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0] * 300)})
         known = Schema.draft(frame, bounds={"a": (0, 1)})
         y = frame["a"].to_numpy() > 0.5
-        assert LogisticRegression(epsilon=5.0, schema=known).fit(frame, y).score(frame, y) == 1
+        assert (
+            LogisticRegression(epsilon=5.0, random_state=1, schema=known)
+            .fit(frame, y)
+            .score(frame, y)
+            == 1
+        )
 
 
 class TestOthers:
@@ -348,7 +367,9 @@ class TestOthers:
         beside = frame.drop(columns="cost"), frame["cost"]
         assert exact(LinearRegression(schema=known)).fit(*beside).score(*beside) > 0.99
         other = Schema(columns=known.features)
-        found = LinearRegression(epsilon=20.0, schema=other, label_bounds=(0, 250)).fit(*beside)
+        found = LinearRegression(
+            epsilon=20.0, random_state=1, schema=other, label_bounds=(0, 250)
+        ).fit(*beside)
         assert found.score(*beside) > 0.5
 
     @pytest.mark.parametrize("mixed", [True, False])
@@ -358,13 +379,15 @@ class TestOthers:
         known = Schema(columns=tuple(c for c in PLAIN.columns if c.name in names))
         if not mixed:
             known = known.with_column("income", when_missing="refuse")
-        clusters = KMeans(epsilon=10.0, n_clusters=2, schema=known).fit(frame)
+        clusters = KMeans(epsilon=10.0, random_state=1, n_clusters=2, schema=known).fit(frame)
         assert clusters.labels_.tolist() == clusters.predict(frame).tolist()
         assert clusters.transform(frame).shape == (ROWS, 2)
         assert math.isfinite(clusters.score(frame))
-        components = PCA(epsilon=10.0, n_components=2, schema=known).fit(frame)
+        components = PCA(epsilon=10.0, random_state=1, n_components=2, schema=known).fit(frame)
         assert components.transform(frame).shape == (ROWS, 2)
-        mixture = GaussianMixture(epsilon=10.0, n_components=2, schema=known).fit(frame)
+        mixture = GaussianMixture(epsilon=10.0, random_state=1, n_components=2, schema=known).fit(
+            frame
+        )
         assert math.isfinite(mixture.score(frame))
         if not mixed:  # as an array of the same numbers is
             array = KMeans(epsilon=math.inf, n_clusters=2, bounds=([0, 0], [100, 100])).fit(
