@@ -53,7 +53,7 @@ def test_what_is_stated_costs_nothing(tmp_path: Path) -> None:
     for stated in (scaler, imputer):
         with pytest.raises(AttributeError, match="not fitted"):
             _ = stated.certificate_
-    half = Scaler(epsilon=1.0, center=0, ledger=ledger, bounds=(-60, 20)).fit(GAPS)
+    half = Scaler(epsilon=1.0, center=0, ledger=ledger, bounds=(-60, 20), random_state=1).fit(GAPS)
     assert half.center_.tolist() == [0, 0]
     assert ledger.balance("data", "record").spent.epsilon == 1
 
@@ -77,8 +77,12 @@ def test_what_cannot_be_stated(wrong: Any) -> None:
 def test_a_pipeline_of_private_steps_has_no_further_condition(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.allow("data", "record", 3.0, 1e-5)
-    steps = Imputer(ledger=ledger), Scaler(ledger=ledger)
-    pipeline = make_pipeline(*steps, LogisticRegression(bounds=(-4, 4), ledger=ledger)).fit(GAPS, Y)
+    steps = [
+        Imputer(ledger=ledger, random_state=1),
+        Scaler(ledger=ledger, random_state=2),
+        LogisticRegression(bounds=(-4, 4), ledger=ledger, random_state=3),
+    ]
+    pipeline = make_pipeline(*steps).fit(GAPS, Y)
     assert pipeline.score(GAPS, Y) > 0.7
     assert float(ledger.balance("data", "record").added.epsilon) == 3
     for step in (pipeline[0], pipeline[1], pipeline[-1]):
@@ -87,7 +91,7 @@ def test_a_pipeline_of_private_steps_has_no_further_condition(tmp_path: Path) ->
 
 def test_names_come_out_as_they_went_in() -> None:
     frame = pd.DataFrame(X, columns=["a", "b"])
-    scaler = Scaler(bounds=(-60, 20)).set_output(transform="pandas").fit(frame)
+    scaler = Scaler(bounds=(-60, 20), random_state=1).set_output(transform="pandas").fit(frame)
     assert scaler.transform(frame).columns.tolist() == ["a", "b"]
 
 

@@ -152,8 +152,8 @@ def late_share(number: N) -> N:
 
 
 def at_rest(number: N, last: int, settling: int = SETTLING) -> N:
-    """The how manieth it is, of `last`, since the beginning is over, in which clusters are still
-    finding their places and nothing is averaged; 1 until then."""
+    """The round's number, counted from the end of the beginning, in which clusters still find
+    their places and nothing is averaged; 1 until then. `last` is the number of all rounds."""
     found: N = np.maximum(number - min(settling, last // 3), 1.0)
     return found
 

@@ -1,7 +1,7 @@
 """The program that was agreed: installed or allowed here, with the code that was agreed, and sound.
 
 A program of tacit is known by its release. Of others' the study has the digests of all source files
-([program.source]), and whoever has other code refuses.
+([program.source]), and a party with other code refuses.
 """
 
 from __future__ import annotations

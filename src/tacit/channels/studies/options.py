@@ -54,7 +54,7 @@ def _sampling_problems(study: Study, rate: float) -> Iterable[str]:
     if study.contributions > 1:
         yield (
             f"[sampling]: a person may be with {study.contributions} holders, each of which draws "
-            "a sample of its own: she would be in some of them more often than the rate says. "
+            "a sample of its own: they would be in some of them more often than the rate says. "
             "State holders_per_person = 1 if that is so, or take [sampling] out."
         )
 
